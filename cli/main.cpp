@@ -3,17 +3,16 @@
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/grammar.hpp"
+#include "cli/commands/parse.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
 #include "cli/text/error_text.hpp"
-#include "cli/text/suggest.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/kernel.hpp>
 #include <bloomery/memory.hpp>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -25,62 +24,31 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
-#include <sstream>
 #include <string>
-#include <vector>
 
 namespace bloomery::cli {
 
 // ---- the commands ---------------------------------------------------------------------------------------------------
 
-// Each is a file in commands/. One per line, in the order in which --help shows them.
+// Each is a file in commands/. In the order and groups in which --help shows them.
 // clang-format off
-#define BLOOMERY_COMMANDS(command) \
-  command(plan) \
-  command(build) \
-  command(add) \
-  command(check) \
-  command(dedup) \
-  command(info) \
-  command(playground) \
-  command(verify) \
-  command(explain) \
-  command(analyze) \
-  command(union) \
-  command(intersect) \
-  command(overlap) \
-  command(fold) \
-  command(remove) \
-  command(rebuild) \
-  command(seal) \
-  command(keygen) \
-  command(noisy) \
-  command(pull) \
-  command(push) \
-  command(redis)
+#define BLOOMERY_COMMANDS(group, command) \
+  group("Make")    command(plan) command(build) command(seal) \
+  group("Use")     command(add) command(check) command(dedup) command(remove) \
+  group("Look")    command(info) command(verify) command(explain) \
+  group("Combine") command(union) command(intersect) command(overlap) command(fold) \
+  group("Share")   command(pull) command(push) command(redis) \
+  group("See")     command(playground) command(analyze) \
+  group("More")    command(keygen) command(noisy) command(rebuild) command(completion) command(help)
 // clang-format on
 
+#define BLOOMERY_NO_GROUP(title)
 #define BLOOMERY_DECLARE(name) void add_##name(command_line& line);
-BLOOMERY_COMMANDS(BLOOMERY_DECLARE)
+BLOOMERY_COMMANDS(BLOOMERY_NO_GROUP, BLOOMERY_DECLARE)
 
 namespace {
 
 // ---- running --------------------------------------------------------------------------------------------------------
-
-// A mistyped verb, which CLI11 would only call an unexpected argument.
-void check_verb(const CLI::App& app, const std::string& word) {
-  std::vector<std::string> verbs;
-  std::string all;
-  for (const CLI::App* verb : app.get_subcommands({})) {
-    verbs.push_back(verb->get_name());
-    all += (all.empty() ? "" : ", ") + verb->get_name();
-  }
-  if (word.starts_with('-') || std::find(verbs.begin(), verbs.end(), word) != verbs.end()) return;
-  const std::string meant = nearest(word, verbs);
-  throw error(errc::invalid_argument,
-              {"no such command", "", "one of " + all, "'" + word + "'",
-               meant.empty() ? "see bloomery --help" : "did you mean 'bloomery " + meant + "'?"});
-}
 
 // The library falls back to the best kernels; the command reports that the requested ones are not available.
 void refuse_wrong_kernels() {
@@ -100,40 +68,31 @@ void refuse_wrong_kernels() {
 }
 
 exit_status run(int argc, char** argv) {
-  CLI::App app("Have I seen this key before? In about ten bits a key, never wrongly no.", "bloomery");
-  app.set_version_flag("--version", "bloomery " BLOOMERY_VERSION);
-  app.require_subcommand(1);
-  app.footer(
-      "Each command explains itself: bloomery COMMAND --help\n"
-      "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'. Exit status: 0 done or found, 1 nothing found, 2 error,\n"
-      "3 done, but a filter breaks its target false-positive rate.");
-  command_line line{app};
+  command root("bloomery", "Bloom filters in files and on Redis: have I seen this key before?");
+  root.footer(
+      "See 'bloomery help COMMAND' for a command, 'bloomery --help' for this list.\n"
+      "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'.\n"
+      "Exit status: 0 done or found, 1 nothing found, 2 an error, 3 done, but a filter breaks its target.");
+  command_line line{root};
+#define BLOOMERY_GROUP(title) root.heading(title);
 #define BLOOMERY_ADD(name) add_##name(line);
-  BLOOMERY_COMMANDS(BLOOMERY_ADD)
+  BLOOMERY_COMMANDS(BLOOMERY_GROUP, BLOOMERY_ADD)
 
-  if (argc > 1) check_verb(app, argv[1]);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) {  // --help and --version
-      std::ostringstream help;
-      app.exit(e, help, help);
-      output out(STDOUT_FILENO, "standard output");
-      out.write(help.str());
-      out.flush();
-      return exit_status::found;
-    }
-    std::string help = "bloomery";
-    for (auto verbs = app.get_subcommands(); !verbs.empty(); verbs = verbs.front()->get_subcommands()) {
-      help += " " + verbs.front()->get_name();
-    }
-    help += " --help";
-    throw error(errc::invalid_argument, {e.what(), "", "", "", "see " + help});
+  const request asked = parse(root, {argv + std::min(argc, 1), argv + argc});
+  if (asked.what == request::kind::list) {
+    std::fputs(help_of(*asked.verb).c_str(), stderr);
+    return exit_status::error;
+  }
+  if (asked.what != request::kind::run) {
+    output out(STDOUT_FILENO, "standard output");
+    out.write(asked.what == request::kind::version ? "bloomery " BLOOMERY_VERSION "\n" : help_of(*asked.verb));
+    out.flush();
+    return exit_status::found;
   }
   for (const input_options* inputs : line.inputs) check(*inputs);
   refuse_wrong_kernels();
   install_signal_handlers();
-  const exit_status status = line.run();
+  const exit_status status = asked.verb->run();
   for (const input_options* inputs : line.inputs) say_notes(*inputs->notes);
   return status;
 }

@@ -7,17 +7,17 @@
 namespace bloomery::cli {
 
 void add_playground(command_line& line) {
-  auto& c =
-      *line.app.add_subcommand("playground", "a page to see filters work, to measure them, and to look into your own");
+  command& c = line.root.subcommand("playground", "open a web page to see, measure and inspect filters");
   auto& o = line.options_of(c, playground);
-  c.add_option("FILTER", o.filters, "filters to look into: files, or addresses as redis://HOST/NAME");
-  c.add_option("--port", o.port, "where to listen; any free port if not given")->check(CLI::Range(0, 65535));
-  c.add_option("--host", o.host, "an address of this machine to listen on; others can then come, too")
-      ->capture_default_str();
-  c.add_flag_callback(
+  c.positional("FILTER", o.filters, "filters to inspect: files or addresses").file();
+  c.option("--port", o.port, {0, 65535}, "PORT", "port to listen on; default: any free port");
+  c.option("--host", o.host, "HOST", "address to listen on; default 127.0.0.1, this machine only");
+  c.flag(
       "--no-open", [&] { o.open = false; }, "do not open a browser");
   add_secret(c, o.secret);
   add_server(c, o.server);
+  c.example("bloomery playground");
+  c.example("bloomery playground users.bloom redis://cache/users");
 }
 
 }  // namespace bloomery::cli

@@ -65,9 +65,9 @@ exit_status add(const add_options& options) {
 }  // namespace
 
 void add_add(command_line& line) {
-  auto& c = *line.app.add_subcommand("add", "put more keys into a filter, in place");
+  command& c = line.root.subcommand("add", "add keys to a filter");
   auto& o = line.options_of(c, add);
-  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
+  c.positional("FILTER", o.filter, "the filter's file or address").required().file();
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);
@@ -77,11 +77,12 @@ void add_add(command_line& line) {
   add_waiting(c, o.server);
   add_chain(c, o.chain);
   add_server(c, o.server);
+  c.example("bloomery add users.bloom new-users.txt");
+  c.example("zcat log.gz | bloomery add -d ' ' -f 1 addresses.bloom");
+  c.example("bloomery add redis://cache/users new-users.txt");
   c.footer(
       "Exit status: 0 all keys are in, 2 an error, 3 all keys are in, but the filter does not keep its target FPR: "
-      "too\n"
-      "many keys for its capacity.\n"
-      "Example: bloomery add users.bloom new-users.txt");
+      "too many keys for its capacity.");
 }
 
 }  // namespace bloomery::cli

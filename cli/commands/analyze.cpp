@@ -245,26 +245,27 @@ exit_status analyze(const analyze_options& options) {
 }  // namespace
 
 void add_analyze(command_line& line) {
-  auto& c = *line.app.add_subcommand("analyze", "fill filters and measure their error as they fill, beside the theory");
+  command& c =
+      line.root.subcommand("analyze", "fill filters and chart their measured false-positive rate beside the theory");
   auto& o = line.options_of(c, analyze);
   add_size(c, o.wanted, true);
   add_kind(c, o.wanted);
-  c.add_option("--scheme", o.wanted.scheme, "bits as another system sets them: guava, pharo, python, perl");
-  c.add_option("-o,--output", o.charts, "write the chart to a file: NAME.svg or NAME.png; may be given twice")
-      ->allow_extra_args(false);  // what follows the name is INPUT
-  parsed(c, "--runs", o.runs, parse_count, "filters to fill, each with other keys; 10 if not given");
-  parsed(c, "--queries", o.queries, parse_count, "absent keys to ask for at each point of each run");
+  c.option("--scheme", o.wanted.scheme, "NAME", "bits as another system sets them: guava, pharo, python, perl")
+      .suggest(scheme_names())
+      .group(of_size);
+  c.option("-o,--output", o.charts, "FILE",
+           "write the chart to NAME.svg or NAME.png; may be given twice");  // what follows the name is INPUT
+  parsed(c, "--runs", o.runs, parse_count, "N", "filters to fill, each with other keys; default 10");
+  parsed(c, "--queries", o.queries, parse_count, "N", "absent keys to look up at each point of each run");
   add_inputs(line, c, o.inputs);
-  c.get_option("INPUT")->description(
-      "files of keys, one a line, instead of random e-mail addresses; '-' is standard input");
-  c.get_option("--seed")->description("other addresses, and another family of hashes; not a secret");
+  c.find("INPUT")->describe("files of keys instead of random e-mail addresses; - is standard input");
+  c.find("--seed")->describe("other addresses, and another family of hashes; not a secret");
   add_common(c, o.common, "no chart and no table on standard output");
+  c.example("bloomery analyze -n 100 -p 3% -o chart.svg");
+  c.example("bloomery analyze -n 1M -p 1% --scheme pharo");
   c.footer(
-      "Without INPUT, -n is needed; with it, -n is a third of the distinct lines if not given. The rate is 1 % if "
-      "neither\n"
-      "-p nor -m is given.\n"
-      "Example: bloomery analyze -n 100 -p 3% -o chart.svg\n"
-      "         bloomery analyze -n 1M -p 1% --scheme pharo");
+      "Without INPUT, -n is needed; with INPUT, the default of -n is a third of the distinct lines.\n"
+      "The rate is 1% if neither -p nor -m is given.");
 }
 
 }  // namespace bloomery::cli

@@ -270,44 +270,42 @@ exit_status build(const build_options& options) {
 }  // namespace
 
 void add_build(command_line& line) {
-  auto& c = *line.app.add_subcommand("build", "make a filter from keys");
+  command& c = line.root.subcommand("build", "make a filter from keys");
   auto& o = line.options_of(c, build);
-  c.add_option(
-       "-o,--output", o.filter,
-       "the filter's file; an old one is replaced when the new one is whole. Or an address, of a filter that is "
-       "made if missing, else added to")
-      ->required()
-      ->check(check_name);
+  c.option("-o,--output", o.filter, "FILE", "the filter's file, replaced when complete, or an address, added to")
+      .required()
+      .file();
   add_size(c, o.wanted, true);
   add_kind(c, o.wanted);
-  c.add_option("--scheme", o.wanted.scheme,
-               "bits as another system sets them: guava, pharo, python, perl; with an address guava-chain, a chain of "
-               "bitmaps that grows, -n keys each, as a Java service may have made it");
-  c.add_flag_callback(
-      "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal");
-  c.add_flag("--counting", o.wanted.counting, "counters instead of bits: keys can be removed; four times the memory");
-  c.add_flag(
-      "--grow", o.wanted.growing,
-      "keep a log of all keys' hashes in FILTER.log, so that the filter can grow; on Redis it grows without one");
+  c.option("--scheme", o.wanted.scheme, "NAME", "bits as guava, pharo, python or perl sets them; on Redis guava-chain")
+      .suggest(scheme_names() + ", guava-chain")
+      .group(of_size);
+  c.flag(
+       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal")
+      .group(of_input);
+  c.flag("--counting", o.wanted.counting, "counters instead of bits: keys can be removed; 4 times the memory")
+      .group(of_size);
+  c.flag("--grow", o.wanted.growing, "keep a log of hashes, FILTER.log, so that the filter can grow").group(of_size);
   add_window(c, o.wanted.window);
   add_times(c, o.inputs);
-  c.add_flag("--foldable", o.foldable, "round the size up so that fold can halve it at least six times");
-  c.add_flag("--allow-empty", o.allow_empty, "replace a filter even if the input has no keys");
+  c.flag("--foldable", o.foldable, "round the size up so that fold can halve it at least six times").group(of_size);
+  c.flag("--allow-empty", o.allow_empty, "replace a filter even if the input has no keys");
   add_secret(c, o.wanted.secret);
   add_no_lock(c);
-  c.add_option("--note", o.note, "a remark kept in the file");
+  c.option("--note", o.note, "TEXT", "a remark kept in the file");
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_sharing(c, o.sharing);
   add_waiting(c, o.server);
   add_server(c, o.server);
-  c.footer(
-      std::string("Without -n the keys are counted first. The rate is 1 % if neither -p nor -m is given.\n") +
-      addresses +
-      "Exit status: 0 the filter is made, 2 an error, 3 the filter is made, but does not keep its target FPR: too\n"
-      "many keys for its capacity.\n"
-      "Example: bloomery build -o users.bloom -p 0.1% users.txt\n"
-      "         bloomery build -o redis://cache/users -n 10M users.txt");
+  c.example("bloomery build -o users.bloom -p 0.1% users.txt");
+  c.example("bloomery build -o orders.bloom --csv -f customer,order orders.csv");
+  c.example("bloomery build -o redis://cache/users -n 10M users.txt");
+  c.footer(std::string(
+               "Without -n the keys are counted first. The rate is 1% if neither -p nor -m is given.\n"
+               "Exit status: 0 the filter is made, 2 an error, 3 the filter is made, but does not keep its target FPR: "
+               "too many keys for its capacity.\n") +
+           addresses);
 }
 
 }  // namespace bloomery::cli

@@ -49,11 +49,11 @@ exit_status check(const check_options& options) {
 }  // namespace
 
 void add_check(command_line& line) {
-  auto& c = *line.app.add_subcommand("check", "print the lines whose key may be in the filter");
+  command& c = line.root.subcommand("check", "print the lines whose key may be in the filter");
   auto& o = line.options_of(c, check);
-  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
-  c.add_flag("-v,--invert", o.invert, "print those that are certainly absent instead");
-  c.add_flag("-c,--count", o.count, "print their number only");
+  c.positional("FILTER", o.filter, file_or_address).required().file();
+  c.flag("-v,--invert", o.invert, "print the lines whose key is certainly absent instead");
+  c.flag("-c,--count", o.count, "print their number only");
   add_secret(c, o.secret);
   add_now(c, o.now);
   add_no_verify(c, o.pages);
@@ -63,8 +63,10 @@ void add_check(command_line& line) {
   add_on_damage(c, o.server);
   add_chain(c, o.chain);
   add_server(c, o.server);
-  c.footer(
-      "Exit status: 0 some were selected, 1 none, 2 an error.\nExample: bloomery check -v users.bloom requests.txt");
+  c.example("bloomery check users.bloom requests.txt");
+  c.example("bloomery check -v users.bloom requests.txt");
+  c.example("bloomery check -q redis://cache/users < keys.txt && echo some are present");
+  c.footer("Exit status: 0 some lines were selected, 1 none, 2 an error.");
 }
 
 }  // namespace bloomery::cli

@@ -2,12 +2,12 @@
 
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
+#include "cli/commands/grammar.hpp"
 
 #include <bloomery/error.hpp>
 
 #include <poll.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <array>
 #include <cstddef>
@@ -31,8 +31,8 @@ std::string typed_line() {
 
 }  // namespace
 
-void add_yes(CLI::App& app, bool& yes) {
-  app.add_flag("--yes", yes, "do not ask for confirmation; required unless standard input is a terminal");
+void add_yes(command& c, bool& yes) {
+  c.flag("--yes", yes, "do not ask for confirmation; needed unless at a terminal");
 }
 
 bool can_ask() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0; }

@@ -3,13 +3,11 @@
 
 #include <string>
 
-namespace CLI {
-class App;
-}
-
 namespace bloomery::cli {
 
-void add_yes(CLI::App& app, bool& yes);
+class command;
+
+void add_yes(command& c, bool& yes);
 
 /// Whether a question can be asked: standard input and standard error are terminals.
 bool can_ask();

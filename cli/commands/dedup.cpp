@@ -266,24 +266,19 @@ dedup_mode mode_of(const dedup_options& options) {
 }
 
 void add_dedup(command_line& line) {
-  auto& c = *line.app.add_subcommand("dedup", "print the first occurrence of each line, in order");
+  command& c = line.root.subcommand("dedup", "print the first occurrence of each line, in order");
   auto& o = line.options_of(c, dedup);
   add_size(c, o.wanted, false);
-  parsed(c, "--max-loss", o.max_loss, parse_rate,
-         "instead of -p: share of the distinct lines that may be dropped wrongly");
-  c.add_option("--state", o.state,
-               "a filter file that remembers, or an address, of one that many machines share: made if missing, else "
-               "gone on with")
-      ->check(check_name);
-  c.add_option("--suspects", o.suspects, "write the lines that are not printed to this file")->check(check_name);
-  c.add_flag(
-      "--grow", o.wanted.growing,
-      "without counting lines first; with -p a filter that grows; with --state a log of all keys' hashes is beside it");
+  parsed(c, "--max-loss", o.max_loss, parse_rate, "RATE",
+         "instead of -p: share of distinct lines that may be dropped wrongly");
+  c.option("--state", o.state, "FILTER", "a filter that remembers lines between runs; created if missing").file();
+  c.option("--suspects", o.suspects, "FILE", "write the lines that are not printed to this file").file();
+  c.flag("--grow", o.wanted.growing, "do not count lines first; the filter grows");
   add_window(c, o.wanted.window);
   add_times(c, o.inputs);
-  c.add_flag("--exact", o.exact, "lose nothing, also of a pipe: compare lines in memory or in temporary files");
-  parsed(c, "--memory", o.memory, parse_bits,
-         "memory for the lines of exact mode, before it uses temporary files: 4GiB; half of the free memory");
+  c.flag("--exact", o.exact, "lose no line, also of a pipe: compare lines in memory or on disk");
+  parsed(c, "--memory", o.memory, parse_bits, "SIZE",
+         "memory for --exact before it uses files: 4GiB; default: half the free");
   add_kind(c, o.wanted);
   add_secret(c, o.wanted.secret);
   add_no_lock(c);
@@ -292,18 +287,18 @@ void add_dedup(command_line& line) {
   add_sharing(c, o.sharing);
   add_waiting(c, o.server);
   add_server(c, o.server);
+  c.example("bloomery dedup urls.txt > distinct.txt");
+  c.example("bloomery dedup --state seen.bloom today.txt > new.txt");
+  c.example("bloomery dedup --window 24h -n 10M --state day.bloom < events.log");
   c.footer(
-      "Files are exact. A pipe is remembered by 70 bits of the hash of each line, and its lines are printed as they\n"
-      "come. -p or --max-loss chooses a filter, which needs less memory and drops a few distinct lines; so does "
-      "--state,\n"
-      "which expects to drop fewer than 0.01 lines unless -p or --max-loss is given.\n"
-      "Exit status 3: more lines are expected to be dropped wrongly than --max-loss allows, or twice as many as were\n"
-      "expected before.\n"
-      "With an address a line goes out at one of the machines only. What a killed run was just about to write, up to\n"
-      "256 KiB of lines, is remembered and goes out nowhere; with a file it would go out again. If a connection was "
-      "lost\n"
-      "and it is unknown whether lines are new, they go out, perhaps twice; the exit status is then 3.\n"
-      "Example: bloomery dedup --state seen.bloom today.txt > new.txt");
+      "Files are compared exactly. For a pipe, 70 bits of the hash of each line are kept, and lines are printed as "
+      "they come. -p and --max-loss choose a filter, which needs less memory and drops a few distinct lines wrongly.\n"
+      "With --state fewer than 0.01 lines are expected to be dropped wrongly unless -p or --max-loss is given.\n"
+      "With an address each line is printed by one machine only. If a run is killed, up to 256 KiB of lines that it "
+      "was about to write are not printed by any machine; with a file they would be printed again. If a connection is "
+      "lost and it is unknown whether lines are new, they are printed, perhaps twice; the exit status is then 3.\n"
+      "Exit status: 3 also if more lines are expected to be dropped wrongly than --max-loss allows, or twice as many "
+      "as were expected before.");
 }
 
 }  // namespace bloomery::cli

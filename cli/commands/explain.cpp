@@ -386,23 +386,21 @@ exit_status explain(const explain_options& options) {
 }  // namespace
 
 void add_explain(command_line& line) {
-  auto& c =
-      *line.app.add_subcommand("explain", "why a filter says yes or no to a key: its hash, its bits, who set them");
+  command& c = line.root.subcommand("explain", "show why a filter reports a key as present or absent");
   auto& o = line.options_of(c, explain);
-  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
-  c.add_option("KEY", o.keys, "keys to explain")->required();
+  c.positional("FILTER", o.filter, file_or_address).required().file();
+  c.positional("KEY", o.keys, "keys to explain").required();
   add_key_shape(line, c, o.owners);
-  c.add_option("--keys", o.owners.files, "files of the keys that were put in: names the owners of each bit")
-      ->allow_extra_args(false)
-      ->check(check_name);
+  c.option("--keys", o.owners.files, "FILE", "files of inserted keys: names the keys that set each bit").file();
   add_secret(c, o.secret);
   add_now(c, o.now);
   add_no_verify(c, o.check);
-  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
   add_from_replicas(c, o.server);
   add_server(c, o.server);
-  c.footer(
-      "Exit status: 0 some may be there, 1 none is.\nExample: bloomery explain cities.bloom Berlin --keys cities.txt");
+  c.example("bloomery explain cities.bloom Berlin");
+  c.example("bloomery explain cities.bloom Berlin --keys cities.txt");
+  c.footer("Exit status: 0 some keys may be present, 1 none is, 2 an error.");
 }
 
 }  // namespace bloomery::cli

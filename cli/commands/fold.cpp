@@ -131,18 +131,18 @@ exit_status fold_filter(const fold_options& options) {
 }  // namespace
 
 void add_fold(command_line& line) {
-  auto& c = *line.app.add_subcommand("fold", "make a filter smaller, without its keys");
+  command& c = line.root.subcommand("fold", "halve a filter without its keys");
   auto& o = line.options_of(c, fold_filter);
-  c.add_option("FILTER", o.filter, "the filter's file")->required()->check(check_name);
-  c.add_option("-o,--output", o.output, "the result's file; it may be FILTER itself")->required()->check(check_name);
-  parsed(c, "-p,--rate", o.rate, parse_rate,
-         "error rate that may not be passed; the filter's own promise if not given");
-  parsed(c, "--times", o.times, parse_count, "halve it so often, whatever comes of it");
+  c.positional("FILTER", o.filter, "the filter's file").required().file();
+  c.option("-o,--output", o.output, "FILE", "the result's file; it may be FILTER itself").required().file();
+  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE",
+         "do not exceed this false-positive rate; default: the filter's own");
+  parsed(c, "--times", o.times, parse_count, "N", "halve this many times, whatever the rate");
   add_no_lock(c);
   add_no_verify(c, o.check);
-  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
-  c.add_flag("--json", o.json, "the result as one JSON object");
-  c.footer("Example: bloomery fold large.bloom -o small.bloom -p 1%");
+  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings").group(of_all_verbs);
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.example("bloomery fold large.bloom -o small.bloom -p 1%");
 }
 
 }  // namespace bloomery::cli

@@ -577,21 +577,22 @@ exit_status info(const info_options& options) {
 }  // namespace
 
 void add_info(command_line& line) {
-  auto& c = *line.app.add_subcommand(
-      "info", "show a filter's parameters, fill ratio and false-positive rate, or how this program was built");
+  command& c = line.root.subcommand("info", "show a filter's parameters, fill ratio and false-positive rate");
   auto& o = line.options_of(c, info);
-  c.add_option("FILTER", o.filter, file_or_address)->check(check_name);
-  c.add_flag("--build", o.build, "of this program, not of a filter: version, kernels, layouts, hashes, schemes");
-  parsed(c, "--queries", o.queries, parse_count,
-         "measure the error with so many absent keys; 0, and an address if not given: do not measure");
+  c.positional("FILTER", o.filter, file_or_address).file();
+  c.flag("--build", o.build, "describe this program: version, kernels, layouts, hashes, schemes");
+  parsed(c, "--queries", o.queries, parse_count, "N", "measure the rate with this many absent keys; 0: do not measure");
   add_secret(c, o.secret);
-  c.add_flag("--header", o.header, "the file's header alone: reads one page, whatever the size of the file");
-  c.add_flag("--check", o.check_pages, "list all pages that differ from their checksums; exit status 1 if some do");
+  c.flag("--header", o.header, "read the file's header alone, one page");
+  c.flag("--check", o.check_pages, "list the pages that differ from their checksums; exit status 1 if any");
   add_no_verify(c, o.check);
-  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
   add_from_replicas(c, o.server);
   add_chain(c, o.chain);
   add_server(c, o.server);
+  c.example("bloomery info users.bloom");
+  c.example("bloomery info --json redis://cache/users");
+  c.example("bloomery info --build");
 }
 
 }  // namespace bloomery::cli

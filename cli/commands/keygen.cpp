@@ -29,12 +29,11 @@ exit_status keygen(const keygen_options& options) {
 }  // namespace
 
 void add_keygen(command_line& line) {
-  auto& c = *line.app.add_subcommand("keygen", "make a secret key for --secret");
+  command& c = line.root.subcommand("keygen", "make a secret key for --secret");
   auto& o = line.options_of(c, keygen);
-  c.add_option("-o,--output", o.output, "the key's file; never one that is there already")
-      ->required()
-      ->check(check_name);
-  c.footer("Example: bloomery keygen -o users.key && bloomery build --secret users.key -o users.bloom users.txt");
+  c.option("-o,--output", o.output, "FILE", "the key's file; an existing file is never replaced").required().file();
+  c.example("bloomery keygen -o users.key");
+  c.example("bloomery build --secret users.key -o users.bloom users.txt");
 }
 
 }  // namespace bloomery::cli

@@ -321,31 +321,28 @@ exit_status noisy_check(const noisy_check_options& options) {
 }  // namespace
 
 void add_noisy(command_line& line) {
-  auto& c = *line.app.add_subcommand("noisy", "a set in several copies that each give little away");
-  c.require_subcommand(1);
-  auto& s = *c.add_subcommand("split", "make the copies: each errs every other time, and has a secret of its own");
+  command& c = line.root.subcommand("noisy", "split a set into noisy copies for private sharing");
+  command& s = c.subcommand("split", "make the copies: each has a false-positive rate of 50% and its own secret");
   auto& split = line.options_of(s, noisy_split);
-  parsed(s, "--copies", split.copies, parse_count, "how many; together they err 0.5^copies of the time");
-  s.add_option("-o,--output", split.prefix, "copies go to PREFIX.1.bloom, PREFIX.1.key and so on")
-      ->required()
-      ->check(check_name);
-  parsed(s, "-n,--capacity", split.capacity, parse_count, "distinct keys to expect; counted if not given");
+  parsed(s, "--copies", split.copies, parse_count, "N", "number of copies; together their error rate is 0.5^N");
+  s.option("-o,--output", split.prefix, "FILE", "copies go to PREFIX.1.bloom, PREFIX.1.key and so on")
+      .required()
+      .file();
+  parsed(s, "-n,--capacity", split.capacity, parse_count, "N", "distinct keys to expect; default: counted");
   add_inputs(line, s, split.inputs);
   add_common(s, split.common, "say nothing but errors and warnings");
-  s.footer("Example: bloomery noisy split --copies 5 -o members members.txt");
-  auto& k = *c.add_subcommand("check", "print the lines whose key may be in all of these copies");
+  s.example("bloomery noisy split --copies 5 -o members members.txt");
+  command& k = c.subcommand("check", "print the lines whose key may be in all of these copies");
   auto& check_them = line.options_of(k, noisy_check);
-  k.add_option("PREFIX", check_them.copies, "all copies of a PREFIX, or PREFIX.1 PREFIX.3 for some")
-      ->required()
-      ->check(check_name);
-  k.add_option("-i,--input", check_them.inputs.files, "files of keys, one a line; standard input if none")
-      ->allow_extra_args(false)
-      ->check(check_name);
+  k.positional("PREFIX", check_them.copies, "all copies of a PREFIX, or PREFIX.1 PREFIX.3 for some").required().file();
+  k.option("-i,--input", check_them.inputs.files, "FILE", "files of keys, one per line; default: standard input")
+      .file();
   add_key_shape(line, k, check_them.inputs);
-  k.add_flag("-v,--invert", check_them.invert, "print those that are certainly absent instead");
-  k.add_flag("-c,--count", check_them.count, "print their number only");
+  k.flag("-v,--invert", check_them.invert, "print the lines whose key is certainly absent instead");
+  k.flag("-c,--count", check_them.count, "print their number only");
   add_common(k, check_them.common, "print nothing; stop at the first");
-  k.footer("Exit status: 0 some were selected, 1 none, 2 an error.\nExample: bloomery noisy check members < names.txt");
+  k.example("bloomery noisy check members < names.txt");
+  k.footer("Exit status: 0 some lines were selected, 1 none, 2 an error.");
 }
 
 }  // namespace bloomery::cli

@@ -25,90 +25,95 @@ preference parse_preference(const std::string& text, const std::string& option) 
 
 }  // namespace
 
-std::string check_name(const std::string& name) { return name.empty() ? "the name is empty" : ""; }
-
-void add_size(CLI::App& app, making_options& o, bool bits) {
-  parsed(app, "-n,--capacity", o.capacity, parse_count, "distinct keys to expect: 1000, 100M, 1e9");
-  parsed(app, "-p,--rate", o.rate, parse_rate, "false-positive rate at that number: 1%, 1e-4, '1 in 1000'");
+void add_size(command& c, making_options& o, bool bits) {
+  parsed(c, "-n,--capacity", o.capacity, parse_count, "N", "distinct keys to expect: 1000, 100M, 1e9").group(of_size);
+  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate at that number: 1%, 1e-4, '1 in 1000'")
+      .group(of_size);
   if (!bits) return;
-  parsed(app, "-m,--bits", o.bits, parse_bits, "size: bits (1000000, 8Mbit) or bytes (64MiB)");
-  parsed(app, "-k,--probes", o.probes, parse_count, "bits set by a key, 1 to 255");
+  parsed(c, "-m,--bits", o.bits, parse_bits, "SIZE", "size: bits (1000000, 8Mbit) or bytes (64MiB)").group(of_size);
+  parsed(c, "-k,--probes", o.probes, parse_count, "N", "bits set per key, 1 to 255").group(of_size);
 }
 
-void add_preference(CLI::App& app, making_options& o) {
-  parsed(app, "--prefer", o.prefer, parse_preference,
-         "what to choose the layout by: speed (the default; up to 25 % more memory than the least) or memory (3 %)");
+void add_preference(command& c, making_options& o) {
+  parsed(c, "--prefer", o.prefer, parse_preference, "speed|memory",
+         "choose the layout for speed (default) or for less memory")
+      .suggest("speed, memory")
+      .group(of_size);
 }
 
-void add_kind(CLI::App& app, making_options& o) {
-  app.add_option("--layout", o.layout, layout_names() + ": the quickest first, the smallest last; see plan");
-  add_preference(app, o);
-  app.add_option("--hash", o.hash,
-                 "xxh3_64, xxh3, murmur3, mix for integers, identity for random integers, or siphash with --secret");
-  app.add_option("--seed", o.seed, "another family of hashes; not a secret")->check(CLI::NonNegativeNumber);
+void add_kind(command& c, making_options& o) {
+  c.option("--layout", o.layout, "NAME", layout_names()).suggest(layout_names()).group(of_size);
+  add_preference(c, o);
+  c.option("--hash", o.hash, "NAME", hash_help).suggest(hash_names()).group(of_size);
+  c.option("--seed", o.seed, {}, "N", "another family of hashes; not a secret").group(of_size);
 }
 
-void add_now(CLI::App& app, std::optional<std::uint64_t>& now) {
-  parsed(app, "--now", now, parse_time,
-         "of windowed filters: the time to take for now, in seconds since 1970; the clock's if not given");
+void add_now(command& c, std::optional<std::uint64_t>& now) {
+  parsed(c, "--now", now, parse_time, "TIME", "the current time, seconds since 1970; default: the clock's")
+      .group(of_windows);
 }
 
-void add_window(CLI::App& app, window_options& o) {
-  auto* time = app.add_option_function<std::string>(
-      "--window",
-      [&o](const std::string& text) { o.length = window_of_milliseconds(parse_duration(text, "--window")); },
-      "remember the last so long: 24h, 90min, 7d, 30s");
-  app.add_option_function<std::string>(
-         "--window-keys",
-         [&o](const std::string& text) { o.length = window_of_keys(parse_count(text, "--window-keys")); },
-         "remember the last so many keys")
-      ->excludes(time);
-  add_now(app, o.now);
+void add_window(command& c, window_options& o) {
+  const argument& time =
+      c.option(
+           "--window",
+           [&o](const std::string& text) { o.length = window_of_milliseconds(parse_duration(text, "--window")); },
+           "DURATION", "remember keys for this time: 24h, 90min, 7d, 30s")
+          .group(of_windows);
+  c.option(
+       "--window-keys",
+       [&o](const std::string& text) { o.length = window_of_keys(parse_count(text, "--window-keys")); }, "N",
+       "remember the last N keys")
+      .excludes(time)
+      .group(of_windows);
+  add_now(c, o.now);
 }
 
-void add_key_shape(command_line& line, CLI::App& app, input_options& o) {
+void add_key_shape(command_line& line, command& c, input_options& o) {
   line.inputs.push_back(&o);
-  app.parse_complete_callback([&app, &o] {
-    const CLI::Option* const quiet = app.get_option_no_throw("--quiet");
-    o.quiet = quiet != nullptr && quiet->count() > 0;
+  c.when_parsed([&o](const command& verb) {
+    const argument* const quiet = verb.find("--quiet");
+    o.quiet = quiet != nullptr && verb.given(*quiet);
   });
-  app.add_flag("-0,--null", o.nul_separated, "lines end with NUL");
-  app.add_flag("--text", o.as_text, "read binary data and archives as lines, too, which are refused otherwise");
-  app.add_flag("--crlf", o.crlf, "lines end with CR LF: the CR is not part of the key");
-  parsed(app, "-d,--delimiter", o.delimiter, parse_delimiter,
-         "text between fields, with -f; TAB if not given, in CSV a comma; \\t \\n \\r \\0 \\\\ and \\xHH are bytes");
-  parsed(app, "-f,--field", o.fields, parse_fields,
-         "the key is this field, or these: 1,3-5; in CSV also names; a field that a line lacks is empty");
-  app.add_flag("--csv", o.csv,
-               "input is CSV: fields may be in quotes, and then have separators and line breaks in them");
-  app.add_flag("--header", o.header,
-               "the first record of each CSV file is its header, no key; implied by a name in -f");
-  parsed(app, "--jsonl", o.paths, parse_json_paths,
-         "input is JSON Lines, and the key is the value at this path, or these, as in jq: .user.id,.tags[0]");
+  c.flag("-0,--null", o.nul_separated, "lines end with NUL").group(of_input);
+  c.flag("--text", o.as_text, "read binary data and archives as lines, too").group(of_input);
+  c.flag("--crlf", o.crlf, "lines end with CR LF; the CR is not part of the key").group(of_input);
+  parsed(c, "-d,--delimiter", o.delimiter, parse_delimiter, "TEXT",
+         "text between fields (-f), also \\t, \\xHH; default TAB, in CSV a comma")
+      .group(of_input);
+  parsed(c, "-f,--field", o.fields, parse_fields, "FIELDS", "the key is this field or these: 1,3-5; in CSV also names")
+      .group(of_input);
+  c.flag("--csv", o.csv, "input is CSV; quoted fields may contain separators and line breaks").group(of_input);
+  c.flag("--header", o.header, "each CSV file begins with a header; implied by a name in -f").group(of_input);
+  parsed(c, "--jsonl", o.paths, parse_json_paths, "PATHS",
+         "input is JSON Lines; the key is at these paths: .user.id,.tags[0]")
+      .group(of_input);
 }
 
-void add_times(CLI::App& app, input_options& o) {
-  app.add_option_function<std::string>(
-      "--time-field",
-      [&o](const std::string& text) {
-        const auto one = [](auto list) {
-          if (list.size() == 1) return std::optional(list.front());
-          throw error(errc::invalid_argument, {"a record has one time", "--time-field", "one field", "a list", ""});
-        };
-        if (text.starts_with('.') || text.starts_with('['))
-          o.time.path = one(parse_json_paths(text, "--time-field"));
-        else
-          o.time.field = one(parse_fields(text, "--time-field"));
-      },
-      "for windows by time: the time of a record, a field (4-5 with the text between) or a path; the window's clock "
-      "goes by it");
-  app.add_option_function<std::string>(
-      "--time-format",
-      [&o](const std::string& text) {
-        o.time.format = time_format::parse(text, "--time-format");
-        o.format_is_set = true;
-      },
-      "iso8601, rfc3339, clf, epoch, epoch-ms or a pattern as of strptime; the usual ones are recognised if not given");
+void add_times(command& c, input_options& o) {
+  c.option(
+       "--time-field",
+       [&o](const std::string& text) {
+         const auto one = [](auto list) {
+           if (list.size() == 1) return std::optional(list.front());
+           throw error(errc::invalid_argument, {"a record has one time", "--time-field", "one field", "a list", ""});
+         };
+         if (text.starts_with('.') || text.starts_with('['))
+           o.time.path = one(parse_json_paths(text, "--time-field"));
+         else
+           o.time.field = one(parse_fields(text, "--time-field"));
+       },
+       "FIELD", "the time of a record: a field, 4-5 with the text between, or a path")
+      .group(of_windows);
+  c.option(
+       "--time-format",
+       [&o](const std::string& text) {
+         o.time.format = time_format::parse(text, "--time-format");
+         o.format_is_set = true;
+       },
+       "FORMAT", "iso8601, rfc3339, clf, epoch, epoch-ms or a pattern of strptime")
+      .suggest("iso8601, rfc3339, clf, epoch, epoch-ms")
+      .group(of_windows);
 }
 
 void say_notes(const input_notes& notes) {
@@ -124,28 +129,25 @@ void say_notes(const input_notes& notes) {
   }
 }
 
-void add_inputs(command_line& line, CLI::App& app, input_options& o) {
-  app.add_option(
-         "INPUT", o.files,
-         "files of keys, one per line; gzip, zstd, lz4, xz and bzip2 are recognised; '-' or none: standard input")
-      ->check(check_name);
-  add_key_shape(line, app, o);
+void add_inputs(command_line& line, command& c, input_options& o) {
+  c.positional("INPUT", o.files, "files of keys, one per line, also compressed; none, -: standard input").file();
+  add_key_shape(line, c, o);
 }
 
 unsigned default_threads() { return std::min(4u, std::max(1u, std::thread::hardware_concurrency())); }
 
-void add_common(CLI::App& app, common_options& o, const std::string& quiet) {
-  app.add_option("-j,--threads", o.threads, "threads; with an address always one")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  app.add_flag("-q,--quiet", o.quiet, quiet);
-  app.add_flag_callback(
-      "--no-progress", [&o] { o.progress = false; }, "no progress bar (there is none anyway if stderr is no terminal)");
-  app.add_flag("--json", o.json, "the result as one JSON object");
+void add_common(command& c, common_options& o, const std::string& quiet) {
+  c.option("-j,--threads", o.threads, {1, 256}, "N", "threads, 1 to 256; default: the processors, at most 4")
+      .group(of_all_verbs);
+  c.flag("-q,--quiet", o.quiet, quiet).group(of_all_verbs);
+  c.flag(
+       "--no-progress", [&o] { o.progress = false; }, "no progress bar")
+      .group(of_all_verbs);
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
 }
 
-void add_secret(CLI::App& app, std::string& secret) {
-  app.add_option("--secret", secret, "the file of the filter's secret key, as keygen makes it")->check(check_name);
+void add_secret(command& c, std::string& secret) {
+  c.option("--secret", secret, "KEYFILE", "the filter's secret key, a file that keygen makes").file();
 }
 
 namespace {
@@ -154,85 +156,81 @@ bool locks_are_optional = false;
 
 }  // namespace
 
-void add_no_lock(CLI::App& app) {
-  app.add_flag("--no-lock", locks_are_optional,
-               "write a filter on a file system without locks; no other process may write it meanwhile");
+void add_no_lock(command& c) {
+  c.flag("--no-lock", locks_are_optional, "write on a file system without locks; no other process may write")
+      .group(of_all_verbs);
 }
 
 bool no_lock() { return locks_are_optional; }
 
-void add_no_verify(CLI::App& app, file_check& check) {
-  app.add_flag_callback(
-      "--no-verify", [&check] { check = file_check::header; },
-      "do not compare pages of a file with their checksums before they are used: a damaged file then gives wrong "
-      "answers");
+void add_no_verify(command& c, file_check& check) {
+  c.flag(
+       "--no-verify", [&check] { check = file_check::header; },
+       "do not compare pages with their checksums; damage goes unnoticed")
+      .group(of_all_verbs);
 }
 
 // ---- options of filters on servers ----------------------------------------------------------------------------------
 
-void add_server(CLI::App& app, server_options& o) {
-  app.add_option("--tls-ca", o.authorities, "TLS: a file of certificates to trust; the system's if not given")
-      ->check(check_name)
-      ->group(on_redis);
-  app.add_option("--tls-cert", o.certificate, "TLS: the file of this client's certificate")
-      ->check(check_name)
-      ->group(on_redis);
-  app.add_option("--tls-key", o.certificate_key, "TLS: the file of its key")->check(check_name)->group(on_redis);
-  app.add_option_function<std::string>(
-         "--timeout", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--timeout"); },
-         "of an exchange with the servers, with all that is tried again in it: 500ms, 1min; 10s if not given")
-      ->group(on_redis);
+void add_server(command& c, server_options& o) {
+  c.option("--tls-ca", o.authorities, "FILE", "TLS certificates to trust; default: the system's")
+      .file()
+      .group(on_redis);
+  c.option("--tls-cert", o.certificate, "FILE", "the TLS certificate of this client").file().group(on_redis);
+  c.option("--tls-key", o.certificate_key, "FILE", "the private key of the TLS certificate").file().group(on_redis);
+  c.option(
+       "--timeout", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--timeout"); }, "DURATION",
+       "limit for an exchange with the servers, retries included; default 10s")
+      .group(on_redis);
 }
 
-void add_waiting(CLI::App& app, server_options& o) {
-  app.add_option("--wait-replicas", o.wait_replicas, "what is added is there only when so many replicas have it")
-      ->check(CLI::Range(0, 1000))
-      ->group(on_redis);
+void add_waiting(command& c, server_options& o) {
+  c.option("--wait-replicas", o.wait_replicas, {0, 1000}, "N", "wait until this many replicas have each insert")
+      .group(on_redis);
 }
 
-void add_from_replicas(CLI::App& app, server_options& o) {
-  app.add_flag("--replicas", o.from_replicas, "ask replicas of a cluster: what they have not got yet is absent there")
-      ->group(on_redis);
+void add_from_replicas(command& c, server_options& o) {
+  c.flag("--replicas", o.from_replicas, "read from replicas of a cluster, which may lag behind").group(on_redis);
 }
 
-void add_on_damage(CLI::App& app, server_options& o) {
-  app.add_option("--on-damage", o.on_damage,
-                 "error (the default): stop with an error at a key whose part of the filter is lost; maybe: take such "
-                 "keys for present")
-      ->check(CLI::IsMember({"error", "maybe"}))
-      ->group(on_redis);
+void add_on_damage(command& c, server_options& o) {
+  c.option("--on-damage", o.on_damage, "error|maybe",
+           "key in a lost shard: stop with an error (default), or report present")
+      .one_of({"error", "maybe"})
+      .group(on_redis);
 }
 
-void add_life(CLI::App& app, sharing_options& o) {
-  app.add_option_function<std::string>(
-         "--shards", [&o](const std::string& text) { o.shards = parse_count(text, "--shards"); },
-         "parts that it is spread over, for good; chosen by its size if not given")
-      ->group(on_redis);
-  app.add_option_function<std::string>(
-         "--ttl", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--ttl"); },
-         "all of it expires so long after it was made: 7d, 90min")
-      ->group(on_redis);
+void add_life(command& c, sharing_options& o) {
+  c.option(
+       "--shards", [&o](const std::string& text) { o.shards = parse_count(text, "--shards"); }, "N",
+       "parts the filter is spread over, for good; default: by its size")
+      .group(on_redis);
+  c.option(
+       "--ttl", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--ttl"); }, "DURATION",
+       "the whole filter expires after this time: 7d, 90min")
+      .group(on_redis);
 }
 
-void add_sharing(CLI::App& app, sharing_options& o) {
-  app.add_option_function<std::string>(
-         "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); },
-         "it grows, up to so many keys; -n is where it starts. --grow has no limit, and takes more memory")
-      ->group(on_redis);
-  add_life(app, o);
+void add_sharing(command& c, sharing_options& o) {
+  c.option(
+       "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); }, "N",
+       "the filter grows up to this many keys; it starts with -n")
+      .group(on_redis);
+  add_life(c, o);
 }
 
-void add_chain(CLI::App& app, chain_options& o) {
-  app.add_option("--scheme", o.scheme, "guava-chain: FILTER is a chain of bitmaps, as a Java service may have made it")
-      ->group(on_redis);
-  app.add_option_function<std::string>(
-         "-n,--capacity", [&o](const std::string& text) { o.capacity = parse_count(text, "-n"); },
-         "of a chain: keys of one bitmap; not needed if build has made it or taken it over")
-      ->group(on_redis);
-  app.add_option_function<std::string>(
-         "-p,--rate", [&o](const std::string& text) { o.rate = parse_rate(text, "-p"); },
-         "of a chain: the false-positive rate of a bitmap with so many; likewise")
-      ->group(on_redis);
+void add_chain(command& c, chain_options& o) {
+  c.option("--scheme", o.scheme, "NAME", "guava-chain: FILTER is a chain of bitmaps, as made by a Java service")
+      .suggest("guava-chain")
+      .group(on_redis);
+  c.option(
+       "-n,--capacity", [&o](const std::string& text) { o.capacity = parse_count(text, "-n"); }, "N",
+       "keys per bitmap of a chain, if the chain does not say")
+      .group(on_redis);
+  c.option(
+       "-p,--rate", [&o](const std::string& text) { o.rate = parse_rate(text, "-p"); }, "RATE",
+       "false-positive rate per bitmap of a chain, likewise")
+      .group(on_redis);
 }
 
 }  // namespace bloomery::cli

@@ -11,15 +11,12 @@
 #include <optional>
 #include <string>
 
-namespace CLI {
-class App;
-}
-
 namespace bloomery::cli {
 
 using namespace app;
 
 struct command_line;
+class command;
 
 /// As grep: 0 something was found, 1 nothing was, 2 an error. Commands that do not search succeed with 0. 3: the work was
 /// done, but the result misses a target: the target FPR, or --max-loss.
@@ -27,18 +24,22 @@ enum class exit_status : int { found = 0, nothing = 1, error = 2, target_missed 
 
 // ---- of most commands -----------------------------------------------------------------------------------------------
 
-/// The heading in --help of options for filters on servers.
-inline constexpr const char* on_redis = "With an address";
+// Headings in --help.
+inline constexpr const char* of_size = "Size and layout";
+inline constexpr const char* of_windows = "Sliding window";
+inline constexpr const char* of_input = "Form of the input";
+inline constexpr const char* on_redis = "With an address";  ///< options for filters on servers
+inline constexpr const char* of_all_verbs = "General";
 
-inline constexpr const char* file_or_address = "the filter's file, or its address";
+inline constexpr const char* file_or_address = "the filter's file or address";
+
+inline constexpr const char* hash_help = "xxh3_64, xxh3, murmur3, mix, identity, or siphash with --secret";
 
 inline constexpr const char* addresses =
-    "An address is redis://HOST[:PORT]/NAME, unix:///SOCKET?name=NAME, redis+cluster://HOST:PORT,.../NAME,\n"
-    "redis+sentinel://HOST,.../MASTER/NAME, or with TLS rediss://, rediss+cluster:// and rediss+sentinel://;\n"
-    "user and password by BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD.\n";
-
-/// A check of file names: refuses an empty one, which is an unset variable of a script.
-std::string check_name(const std::string& name);
+    "An address is redis://HOST[:PORT]/NAME, unix:///SOCKET?name=NAME, "
+    "redis+cluster://HOST:PORT,.../NAME or redis+sentinel://HOST,.../MASTER/NAME; with TLS rediss://, "
+    "rediss+cluster:// and rediss+sentinel://. The user and password are read from "
+    "BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD.";
 
 /// The threads of a command that -j says nothing of: the machine's, but no more than 4.
 unsigned default_threads();
@@ -52,27 +53,27 @@ struct common_options {
 };
 
 /// @param quiet  the help of --quiet
-void add_common(CLI::App& app, common_options& o, const std::string& quiet);
+void add_common(command& c, common_options& o, const std::string& quiet);
 
-void add_secret(CLI::App& app, std::string& secret);
+void add_secret(command& c, std::string& secret);
 
 /// --no-lock, of all commands that write a local filter.
-void add_no_lock(CLI::App& app);
+void add_no_lock(command& c);
 
 /// Whether --no-lock was given: create_options::no_lock.
 bool no_lock();
 
 /// --no-verify: sets `check` to file_check::header.
-void add_no_verify(CLI::App& app, file_check& check);
+void add_no_verify(command& c, file_check& check);
 
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
 // The input_options are checked when the whole line is parsed.
-void add_inputs(command_line& line, CLI::App& app, input_options& o);
-void add_key_shape(command_line& line, CLI::App& app, input_options& o);
+void add_inputs(command_line& line, command& c, input_options& o);
+void add_key_shape(command_line& line, command& c, input_options& o);
 
 /// --time-field and --time-format, for commands that fill windows by time.
-void add_times(CLI::App& app, input_options& o);
+void add_times(command& c, input_options& o);
 
 /// Warns of what the command met in its inputs.
 void say_notes(const input_notes& notes);
@@ -88,8 +89,8 @@ struct window_options {
   const char* option() const { return length && !length->by_time() ? "--window-keys" : "--window"; }
 };
 
-void add_window(CLI::App& app, window_options& o);
-void add_now(CLI::App& app, std::optional<std::uint64_t>& now);
+void add_window(command& c, window_options& o);
+void add_now(command& c, std::optional<std::uint64_t>& now);
 
 /// Parameters of a filter to be made; what is absent is derived. The base has -n, -p, -m, -k and --prefer.
 struct making_options : size_request {
@@ -105,9 +106,9 @@ struct making_options : size_request {
 };
 
 /// @param bits  -m and -k, too
-void add_size(CLI::App& app, making_options& o, bool bits);
-void add_preference(CLI::App& app, making_options& o);
-void add_kind(CLI::App& app, making_options& o);
+void add_size(command& c, making_options& o, bool bits);
+void add_preference(command& c, making_options& o);
+void add_kind(command& c, making_options& o);
 
 // ---- filters on servers ---------------------------------------------------------------------------------------------
 
@@ -122,10 +123,10 @@ struct server_options {
   std::optional<std::uint64_t> milliseconds;  ///< --timeout
 };
 
-void add_server(CLI::App& app, server_options& o);
-void add_waiting(CLI::App& app, server_options& o);
-void add_from_replicas(CLI::App& app, server_options& o);
-void add_on_damage(CLI::App& app, server_options& o);
+void add_server(command& c, server_options& o);
+void add_waiting(command& c, server_options& o);
+void add_from_replicas(command& c, server_options& o);
+void add_on_damage(command& c, server_options& o);
 
 /// What else a shared filter is made with. None of it goes with a file.
 struct sharing_options {
@@ -134,8 +135,8 @@ struct sharing_options {
   std::optional<std::uint64_t> milliseconds;  ///< --ttl: all of it expires
 };
 
-void add_life(CLI::App& app, sharing_options& o);
-void add_sharing(CLI::App& app, sharing_options& o);
+void add_life(command& c, sharing_options& o);
+void add_sharing(command& c, sharing_options& o);
 
 /// A chain of bitmaps on servers (redis/chain.hpp), which does not say that it is one. None of it goes with a file.
 struct chain_options {
@@ -144,6 +145,6 @@ struct chain_options {
   std::optional<double> rate;             ///< -p, likewise
 };
 
-void add_chain(CLI::App& app, chain_options& o);
+void add_chain(command& c, chain_options& o);
 
 }  // namespace bloomery::cli

@@ -97,15 +97,14 @@ exit_status overlap_of(const overlap_options& options) {
 }  // namespace
 
 void add_overlap(command_line& line) {
-  auto& c = *line.app.add_subcommand("overlap", "how many keys two filters have in common, with error bars");
+  command& c = line.root.subcommand("overlap", "estimate how many keys two filters have in common");
   auto& o = line.options_of(c, overlap_of);
-  c.add_option("A", o.a, "a filter's file")->required()->check(check_name);
-  c.add_option("B", o.b, "another, of the same kind and size")->required()->check(check_name);
+  c.positional("A", o.a, "a filter's file").required().file();
+  c.positional("B", o.b, "another, of the same kind and size").required().file();
   add_no_verify(c, o.check);
-  c.add_flag("--json", o.json, "the result as one JSON object");
-  c.footer(
-      "Exit status: 0 they have keys in common, 1 not so that one could tell.\nExample: bloomery overlap mon.bloom "
-      "tue.bloom");
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.example("bloomery overlap mon.bloom tue.bloom");
+  c.footer("Exit status: 0 the filters have keys in common, 1 no overlap can be shown, 2 an error.");
 }
 
 }  // namespace bloomery::cli

@@ -184,55 +184,61 @@ exit_status plan(const plan_options& options) {
 }
 
 // What a filter has to do, for plan.
-void add_needs(CLI::App& app, plan_options& o) {
-  app.add_flag("--deletes", o.deletes, "keys are taken out again");
-  auto* grow = app.add_flag("--grow", o.wanted.growing, "nobody knows how many keys come; -n is where it starts");
-  app.add_option_function<std::string>(
-         "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); },
-         "the most keys that may come; -n is the fewest")
-      ->excludes(grow);
-  auto* time = app.add_option_function<std::string>(
-      "--window",
-      [&o](const std::string& text) {
-        o.wanted.window.length = window_of_milliseconds(parse_duration(text, "--window"));
-      },
-      "forget what came longer ago: 24h, 90min, 7d; -n is how many keys come in that time");
-  app.add_option_function<std::string>(
-         "--window-keys",
-         [&o](const std::string& text) { o.wanted.window.length = window_of_keys(parse_count(text, "--window-keys")); },
-         "forget all but the last so many keys")
-      ->excludes(time);
-  app.add_flag("--sealed", o.sealed, "all keys are known beforehand, and none comes or goes later");
-  auto* log = app.add_flag_callback(
-      "--log", [&o] { o.log = true; }, "a log of 8 bytes a key may lie on disk");
-  app.add_flag_callback(
-         "--no-log", [&o] { o.log = false; }, "it may not, which is what is supposed")
-      ->excludes(log);
-  parsed(app, "--memory", o.memory, parse_bits, "the most memory it may take: 64MiB");
-  app.add_flag("--threat", o.threat, "others choose keys, and would gain by errors");
+void add_needs(command& c, plan_options& o) {
+  c.flag("--deletes", o.deletes, "keys are removed again").group("Needs");
+  const argument& grow =
+      c.flag("--grow", o.wanted.growing, "the number of keys is unknown; -n is the first capacity").group("Needs");
+  c.option(
+       "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); }, "N",
+       "the maximum number of keys; -n is the minimum")
+      .excludes(grow)
+      .group("Needs");
+  const argument& time = c.option(
+                              "--window",
+                              [&o](const std::string& text) {
+                                o.wanted.window.length = window_of_milliseconds(parse_duration(text, "--window"));
+                              },
+                              "DURATION", "forget older keys: 24h, 90min, 7d; -n is the keys in that time")
+                             .group("Needs");
+  c.option(
+       "--window-keys",
+       [&o](const std::string& text) { o.wanted.window.length = window_of_keys(parse_count(text, "--window-keys")); },
+       "N", "forget all but the last N keys")
+      .excludes(time)
+      .group("Needs");
+  c.flag("--sealed", o.sealed, "all keys are known beforehand and do not change").group("Needs");
+  const argument& log = c.flag(
+                             "--log", [&o] { o.log = true; }, "a log of 8 bytes per key may be kept on disk")
+                            .group("Needs");
+  c.flag(
+       "--no-log", [&o] { o.log = false; }, "no log may be kept; the default")
+      .excludes(log)
+      .group("Needs");
+  parsed(c, "--memory", o.memory, parse_bits, "SIZE", "the most memory that the filter may take: 64MiB").group("Needs");
+  c.flag("--threat", o.threat, "attackers choose keys and would gain by false positives").group("Needs");
 }
 
 }  // namespace
 
 void add_plan(command_line& line) {
-  auto& c = *line.app.add_subcommand("plan", "what size, what error rate? which filter, for what I need?");
+  command& c = line.root.subcommand("plan", "choose the size, the rate and the kind of a filter");
   auto& o = line.options_of(c, plan);
   add_size(c, o.wanted, true);
   add_preference(c, o.wanted);
-  c.add_flag("--table", o.table, "a table of usual sizes; with --prefer, of the layouts that are chosen");
+  c.flag("--table", o.table, "a table of usual sizes");
   add_needs(c, o);
-  auto* redis = c.add_flag("--redis", o.redis, "of a filter on Redis, which many machines share");
-  c.add_option("--nodes", o.nodes, "servers of a cluster that it is spread over")
-      ->check(CLI::Range(1, 1000))
-      ->needs(redis);
-  c.add_flag("--json", o.json, "the result as one JSON object");
+  const argument& redis =
+      c.flag("--redis", o.redis, "plan a filter on Redis, shared by many machines").group("On Redis");
+  c.option("--nodes", o.nodes, {1, 1000}, "N", "servers of the cluster that the filter is spread over")
+      .needs(redis)
+      .group("On Redis");
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.example("bloomery plan -n 100M -p 1%");
+  c.example("bloomery plan --window 24h -n 10M -p 0.1%");
+  c.example("bloomery plan --redis --nodes 6 -n 10G -p 1%");
   c.footer(
-      "Two of -n, -p, -m give the third, for each layout. With any of the options from --deletes on all kinds of\n"
-      "filters are compared;\n"
-      "the rate is then 1 % if -p is not given, and without -n nobody knows how many keys come.\n"
-      "Example: bloomery plan -n 100M -p 1%\n"
-      "         bloomery plan --window 24h -n 10M -p 0.1%\n"
-      "         bloomery plan --redis --nodes 6 -n 10G -p 1%");
+      "Two of -n, -p, -m give the third, for each layout. With any of the needs all kinds of filters are compared; "
+      "the default rate is then 1%, and without -n the number of keys is unknown.");
 }
 
 }  // namespace bloomery::cli

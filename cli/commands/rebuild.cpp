@@ -82,18 +82,21 @@ exit_status rebuild(const rebuild_options& options) {
 }  // namespace
 
 void add_rebuild(command_line& line) {
-  auto& c = *line.app.add_subcommand("rebuild", "make a filter that has a log anew: another size, rate or layout");
+  command& c = line.root.subcommand("rebuild", "rebuild a filter from its log with another size, rate or layout");
   auto& o = line.options_of(c, rebuild);
-  c.add_option("FILTER", o.filter, "the filter's file; its log is FILTER.log")->required()->check(check_name);
-  parsed(c, "-p,--rate", o.rate, parse_rate, "false-positive rate; the filter's own if not given");
-  parsed(c, "-n,--capacity", o.capacity, parse_count,
-         "distinct keys to expect; a quarter more than there are if not given");
-  c.add_option("--layout", o.layout, "another layout: split_block, split_block512, blocked, blocked_page");
-  c.add_flag("--salvage", o.salvage, "if the log is damaged, go on without the keys that are lost");
+  c.positional("FILTER", o.filter, "the filter's file; its log is FILTER.log").required().file();
+  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate; default: the filter's own").group(of_size);
+  parsed(c, "-n,--capacity", o.capacity, parse_count, "N",
+         "distinct keys to expect; default: a quarter more than present")
+      .group(of_size);
+  c.option("--layout", o.layout, "NAME", "another layout: split_block, split_block512, blocked, blocked_page")
+      .suggest("split_block, split_block512, blocked, blocked_page")
+      .group(of_size);
+  c.flag("--salvage", o.salvage, "if the log is damaged, continue without the lost keys");
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);
   add_no_lock(c);
-  c.footer("Example: bloomery rebuild users.bloom -p 0.1%");
+  c.example("bloomery rebuild users.bloom -p 0.1%");
 }
 
 }  // namespace bloomery::cli

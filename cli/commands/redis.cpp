@@ -20,9 +20,7 @@ std::int64_t milliseconds_now() {
 }
 
 void add_redis(command_line& line) {
-  auto& c = *line.app.add_subcommand(
-      "redis", "list, change, replace, repair and remove filters on Redis, and check its servers");
-  c.require_subcommand(1);
+  command& c = line.root.subcommand("redis", "manage filters on Redis and check its servers");
   add_redis_list(line, c);
   add_redis_operations(line, c);
   add_redis_replace(line, c);

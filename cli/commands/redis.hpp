@@ -6,24 +6,20 @@
 #include <cstdint>
 #include <string>
 
-namespace CLI {
-class App;
-}
-
 namespace bloomery::cli {
 
+class command;
 struct command_line;
 
-void add_redis_doctor(command_line& line, CLI::App& redis);
-void add_redis_list(command_line& line, CLI::App& redis);
-void add_redis_operations(command_line& line, CLI::App& redis);
-void add_redis_replace(command_line& line, CLI::App& redis);
-void add_redis_repair(command_line& line, CLI::App& redis);
-void add_redis_gc(command_line& line, CLI::App& redis);
+void add_redis_doctor(command_line& line, command& redis);
+void add_redis_list(command_line& line, command& redis);
+void add_redis_operations(command_line& line, command& redis);
+void add_redis_replace(command_line& line, command& redis);
+void add_redis_repair(command_line& line, command& redis);
+void add_redis_gc(command_line& line, command& redis);
 
 /// The help of SERVER.
-inline constexpr const char* server_help =
-    "the address of a server, cluster or master: as a filter's, and /NAME may be missing; with a name only that filter";
+inline constexpr const char* server_help = "address of a server, cluster or master; with /NAME only that filter";
 
 /// Milliseconds since 1970.
 std::int64_t milliseconds_now();

@@ -72,18 +72,18 @@ exit_status redis_doctor(const doctor_options& options) {
 
 }  // namespace
 
-void add_redis_doctor(command_line& line, CLI::App& redis) {
-  auto& d = *redis.add_subcommand("doctor", "check servers for settings that endanger a filter");
+void add_redis_doctor(command_line& line, command& redis) {
+  command& d = redis.subcommand("doctor", "check servers for settings that endanger a filter");
   auto& o = line.options_of(d, redis_doctor);
-  d.add_option("ADDRESS", o.address, "a filter's address; the filter need not be there")->required()->check(check_name);
+  d.positional("ADDRESS", o.address, "a filter's address; the filter need not be there").required().not_empty();
   add_secret(d, o.secret);
-  d.add_flag("--json", o.json, "the result as one JSON object");
+  d.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
   add_waiting(d, o.server);
   add_from_replicas(d, o.server);
   add_server(d, o.server);
-  d.footer(std::string(addresses) +
-           "Exit status: 0 all is well, 1 there are risks, or something is not known, 2 an error.\nExample: bloomery "
-           "redis doctor redis://cache/users");
+  d.example("bloomery redis doctor redis://cache/users");
+  d.footer(std::string("Exit status: 0 no risks, 1 there are risks, or some facts are unknown, 2 an error.\n") +
+           addresses);
 }
 
 }  // namespace bloomery::cli

@@ -286,21 +286,23 @@ exit_status gc(const gc_options& options) {
 
 }  // namespace
 
-void add_redis_gc(command_line& line, CLI::App& redis) {
-  auto& c = *redis.add_subcommand("gc", "find and remove shards that no filter uses");
+void add_redis_gc(command_line& line, command& redis) {
+  command& c = redis.subcommand("gc", "find and remove shards that no filter uses");
   auto& o = line.options_of(c, gc);
-  c.add_option("SERVER", o.server_address, server_help)->required()->check(check_name);
-  c.add_option_function<std::string>(
+  c.positional("SERVER", o.server_address, server_help).required().not_empty();
+  c.option(
       "--min-idle",
       [&o](const std::string& text) { o.least_idle = text == "0" ? 0 : parse_duration(text, "--min-idle"); },
-      "keep shards that were used within this time, 5min if not given; 0 is for servers that do "
-      "not report idle times, and safe only while no filter is being replaced");
-  c.add_flag("--without-description", o.without_description,
-             "also remove shards of names without any description, to which no client may write any more");
+      "DURATION", "keep shards used within this time; default 5min; 0 if not reported");
+  c.flag("--without-description", o.without_description, "also remove shards of names without any description");
   add_yes(c, o.yes);
-  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
   add_server(c, o.server);
-  c.footer(std::string(addresses) + "Example: bloomery redis gc --yes redis://cache");
+  c.example("bloomery redis gc redis://cache");
+  c.example("bloomery redis gc --yes redis://cache");
+  c.footer(std::string("--min-idle 0 is for servers that do not report idle times, and is safe only while no filter is "
+                       "being replaced.\n") +
+           addresses);
 }
 
 }  // namespace bloomery::cli

@@ -266,15 +266,15 @@ exit_status list(const list_options& options) {
 
 }  // namespace
 
-void add_redis_list(command_line& line, CLI::App& redis) {
-  auto& c = *redis.add_subcommand("list", "list the filters on a server or cluster");
+void add_redis_list(command_line& line, command& redis) {
+  command& c = redis.subcommand("list", "list the filters on a server or cluster");
   auto& o = line.options_of(c, list);
-  c.add_option("SERVER", o.server_address, server_help)->required()->check(check_name);
-  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.positional("SERVER", o.server_address, server_help).required().not_empty();
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
   add_server(c, o.server);
-  c.footer(std::string(addresses) +
-           "The server counts the bits of filters up to 64 MiB for their number of keys.\n"
-           "Example: bloomery redis list redis://cache");
+  c.example("bloomery redis list redis://cache");
+  c.footer(std::string("The server counts the bits of filters up to 64 MiB to estimate their number of keys.\n") +
+           addresses);
 }
 
 }  // namespace bloomery::cli

@@ -238,36 +238,36 @@ exit_status push(const push_options& options) {
 }  // namespace
 
 void add_pull(command_line& line) {
-  auto& c = *line.app.add_subcommand("pull", "make a file of a filter on Redis");
+  command& c = line.root.subcommand("pull", "copy a filter on Redis to a file");
   auto& o = line.options_of(c, pull);
-  c.add_option("ADDRESS", o.address, "the filter's address")->required()->check(check_name);
-  c.add_option("-o,--output", o.output, "the filter's file; an old one is replaced when the new one is whole")
-      ->required()
-      ->check(check_name);
+  c.positional("ADDRESS", o.address, "the filter's address").required().not_empty();
+  c.option("-o,--output", o.output, "FILE", "the filter's file, replaced when the new one is complete")
+      .required()
+      .file();
   add_secret(c, o.secret);
-  c.add_option("--note", o.note, "a remark kept in the file");
+  c.option("--note", o.note, "TEXT", "a remark kept in the file");
   add_no_lock(c);
-  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
-  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings").group(of_all_verbs);
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
   add_server(c, o.server);
-  c.footer(std::string(addresses) + "Example: bloomery pull redis://cache/users -o users.bloom");
+  c.example("bloomery pull redis://cache/users -o users.bloom");
+  c.footer(addresses);
 }
 
 void add_push(command_line& line) {
-  auto& c = *line.app.add_subcommand("push", "put a filter's file on Redis");
+  command& c = line.root.subcommand("push", "copy a filter's file to Redis");
   auto& o = line.options_of(c, push);
-  c.add_option("FILE", o.file, "the filter's file, of layout split_block512 or blocked")->required()->check(check_name);
-  c.add_option("ADDRESS", o.address,
-               "where to: a filter is made there if missing, and else takes all keys in; a file of layers or slices "
-               "always makes one")
-      ->required()
-      ->check(check_name);
+  c.positional("FILE", o.file, "the filter's file, of layout split_block512 or blocked").required().file();
+  c.positional("ADDRESS", o.address, "where to: created if missing, otherwise the keys are added")
+      .required()
+      .not_empty();
   add_secret(c, o.secret);
-  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
-  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings").group(of_all_verbs);
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
   add_life(c, o.sharing);
   add_server(c, o.server);
-  c.footer(std::string(addresses) + "Example: bloomery push users.bloom redis://cache/users");
+  c.example("bloomery push users.bloom redis://cache/users");
+  c.footer(std::string("A file of layers or slices always makes a new filter.\n") + addresses);
 }
 
 }  // namespace bloomery::cli

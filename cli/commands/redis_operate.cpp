@@ -208,32 +208,33 @@ using action = exit_status (*)(const operate_options&);
 
 enum class destroys : bool { no, yes };
 
-void add_operation(command_line& line, CLI::App& redis, const char* verb, action act, const std::string& help,
+void add_operation(command_line& line, command& redis, const char* verb, action act, const std::string& help,
                    destroys what, bool of_chains, bool of_filters = true) {
-  auto& c = *redis.add_subcommand(verb, help);
+  command& c = redis.subcommand(verb, help);
   auto& o = line.options_of(c, act);
-  c.add_option("ADDRESS", o.address, "the filter's address")->required()->check(check_name);
+  c.positional("ADDRESS", o.address, "the filter's address").required().not_empty();
   const bool takes_time = act == expire;
   if (takes_time) {
-    c.add_option_function<std::string>(
+    c.positional(
          "DURATION", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "DURATION"); },
-         "how long from now: 90min, 7d")
-        ->required();
+         "time from now: 90min, 7d")
+        .required();
   }
   if (what == destroys::yes) add_yes(c, o.yes);
   if (of_filters) add_secret(c, o.secret);
-  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
-  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings").group(of_all_verbs);
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
   if (of_chains) add_chain(c, o.chain);
   if (act == clear) add_waiting(c, o.server);
   add_server(c, o.server);
-  c.footer(std::string(addresses) + "Example: bloomery redis " + verb + (what == destroys::yes ? " --yes" : "") +
-           " redis://cache/users" + (takes_time ? " 7d" : ""));
+  c.example(std::string("bloomery redis ") + verb + (what == destroys::yes ? " --yes" : "") + " redis://cache/users" +
+            (takes_time ? " 7d" : ""));
+  c.footer(addresses);
 }
 
 }  // namespace
 
-void add_redis_operations(command_line& line, CLI::App& redis) {
+void add_redis_operations(command_line& line, command& redis) {
   add_operation(line, redis, "drop", drop, "remove a filter or chain from its servers", destroys::yes, true);
   add_operation(line, redis, "clear", clear, "remove all keys of a filter, which stays in use", destroys::yes, false);
   add_operation(line, redis, "reset", reset, "remove all keys of a Guava chain, and all bitmaps but the first",

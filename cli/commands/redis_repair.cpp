@@ -108,21 +108,22 @@ exit_status repair(const repair_options& options) {
 
 }  // namespace
 
-void add_redis_repair(command_line& line, CLI::App& redis) {
-  auto& c = *redis.add_subcommand("repair", "refill the lost shards of a filter from its keys");
+void add_redis_repair(command_line& line, command& redis) {
+  command& c = redis.subcommand("repair", "refill the lost shards of a filter from its keys");
   auto& o = line.options_of(c, repair);
-  c.add_option("ADDRESS", o.address, "the filter's address")->required()->check(check_name);
-  c.add_flag("--allow-empty", o.allow_empty, "repair the filter even if the input has no keys");
+  c.positional("ADDRESS", o.address, "the filter's address").required().not_empty();
+  c.flag("--allow-empty", o.allow_empty, "repair the filter even if the input has no keys");
   add_secret(c, o.secret);
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_waiting(c, o.server);
   add_server(c, o.server);
+  c.example("bloomery redis repair redis://cache/users users.txt");
   c.footer(
-      std::string(
-          "The input must have all keys of the filter; keys of whole shards are skipped without a request. If no\n"
-          "shard is lost, the input is not read. A counting filter is replaced instead: bloomery redis replace.\n") +
-      addresses + "Example: bloomery redis repair redis://cache/users users.txt");
+      std::string("The input must have all keys of the filter; keys of intact shards are skipped without a request. If "
+                  "no shard is "
+                  "lost, the input is not read. A counting filter is replaced instead: bloomery redis replace.\n") +
+      addresses);
 }
 
 }  // namespace bloomery::cli

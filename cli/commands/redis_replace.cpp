@@ -152,30 +152,35 @@ exit_status replace(const replace_options& options) {
 
 }  // namespace
 
-void add_redis_replace(command_line& line, CLI::App& redis) {
-  auto& c = *redis.add_subcommand("replace", "make a filter again of its keys while other clients use it");
+void add_redis_replace(command_line& line, command& redis) {
+  command& c = redis.subcommand("replace", "rebuild a filter from its keys while other clients use it");
   auto& o = line.options_of(c, replace);
-  c.add_option("ADDRESS", o.address, "the filter's address")->required()->check(check_name);
+  c.positional("ADDRESS", o.address, "the filter's address").required().not_empty();
   add_size(c, o.wanted, false);
-  c.add_option("--layout", o.wanted.layout, "split_block512 or blocked; the old filter's if not given");
-  c.add_flag("--grow", o.wanted.growing, "the new filter grows without limit");
+  c.option("--layout", o.wanted.layout, "NAME", "split_block512 or blocked; default: the old filter's")
+      .suggest("split_block512, blocked")
+      .group(of_size);
+  c.flag("--grow", o.wanted.growing, "the new filter grows without limit").group(of_size);
   parsed(
       c, "--window", o.wanted.window.length,
       [](const std::string& text, const std::string& option) {
         return window_of_milliseconds(parse_duration(text, option));
       },
-      "the new filter remembers keys for this time: 24h, 7d");
-  c.add_flag("--allow-empty", o.allow_empty, "replace the filter even if the input has no keys");
+      "DURATION", "the new filter remembers keys for this time: 24h, 7d")
+      .group(of_windows);
+  c.flag("--allow-empty", o.allow_empty, "replace the filter even if the input has no keys");
   add_secret(c, o.wanted.secret);
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_sharing(c, o.sharing);
   add_waiting(c, o.server);
   add_server(c, o.server);
+  c.example("bloomery redis replace redis://cache/users users.txt");
   c.footer(std::string(
-               "What is not given stays as it is; the capacity rises to the number of lines. Hash, kind of keys, "
-               "seed and\nsecret cannot be changed. Keys that other clients insert meanwhile are in both filters.\n") +
-           addresses + "Example: bloomery redis replace redis://cache/users users.txt");
+               "Parameters that are not given stay as they are; the capacity rises to the number of lines. Hash, kind "
+               "of keys, "
+               "seed and secret cannot be changed. Keys that other clients insert meanwhile are in both filters.\n") +
+           addresses);
 }
 
 }  // namespace bloomery::cli

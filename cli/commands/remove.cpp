@@ -82,20 +82,18 @@ exit_status remove_keys(const remove_options& options) {
 }  // namespace
 
 void add_remove(command_line& line) {
-  auto& c = *line.app.add_subcommand("remove", "take keys out of a counting filter");
+  command& c = line.root.subcommand("remove", "remove keys from a counting filter");
   auto& o = line.options_of(c, remove_keys);
-  c.add_option("FILTER", o.filter, "the filter's file, or its address, made with build --counting")
-      ->required()
-      ->check(check_name);
+  c.positional("FILTER", o.filter, "the filter's file or address, made with build --counting").required().file();
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "say nothing but errors and warnings");
   add_secret(c, o.secret);
   add_no_lock(c);
   add_server(c, o.server);
+  c.example("bloomery remove users.bloom gone.txt");
   c.footer(
-      "Remove only what was added: taking out a key that never was in may take parts of others with it.\n"
-      "Exit status: 0 all were removed, 1 some were not there, 2 an error.\n"
-      "Example: bloomery remove users.bloom gone.txt");
+      "Remove only keys that were added: removing another key may remove parts of others.\n"
+      "Exit status: 0 all keys were removed, 1 some were not present, 2 an error.");
 }
 
 }  // namespace bloomery::cli

@@ -229,25 +229,27 @@ exit_status seal(const seal_options& options) {
 }  // namespace
 
 void add_seal(command_line& line) {
-  auto& c = *line.app.add_subcommand("seal", "make a smaller filter that no key can be added to");
+  command& c = line.root.subcommand("seal", "make a static filter: smaller, but no keys can be added");
   auto& o = line.options_of(c, seal);
-  c.add_option("-o,--output", o.output, "the sealed filter's file; an old one is replaced when the new one is whole")
-      ->required()
-      ->check(check_name);
-  parsed(c, "--width", o.width, parse_count,
-         "bits of a fingerprint: 8 (0.39 % at 9 bits a key), 16 (0.0015 %, 18) or 32 (2.3e-8 %, 36)");
-  c.add_option("--hash", o.wanted.hash,
-               "xxh3_64, xxh3, murmur3, mix for integers, identity for random integers, or siphash with --secret");
-  c.add_option("--seed", o.wanted.seed, "another family of hashes; not a secret")->check(CLI::NonNegativeNumber);
-  c.add_flag_callback(
-      "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal");
+  c.option("-o,--output", o.output, "FILE", "the static filter's file, replaced when the new one is complete")
+      .required()
+      .file();
+  parsed(c, "--width", o.width, parse_count, "BITS", "bits per fingerprint: 8 (0.39%), 16 (0.0015%) or 32 (2.3e-8%)")
+      .suggest("8, 16, 32")
+      .group(of_size);
+  c.option("--hash", o.wanted.hash, "NAME", hash_help).suggest(hash_names()).group(of_size);
+  c.option("--seed", o.wanted.seed, {}, "N", "another family of hashes; not a secret").group(of_size);
+  c.flag(
+       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal")
+      .group(of_input);
   add_secret(c, o.wanted.secret);
   add_no_lock(c);
-  c.add_option("--note", o.note, "a remark kept in the file");
+  c.option("--note", o.note, "TEXT", "a remark kept in the file");
   add_inputs(line, c, o.inputs);
-  c.get_option("INPUT")->description("files of keys, one a line; or one filter that has a log (build --grow)");
+  c.find("INPUT")->describe("files of keys, one per line, or one filter that has a log");
   add_common(c, o.common, "say nothing but errors and warnings");
-  c.footer("Example: bloomery seal users.txt -o users.bloom");
+  c.example("bloomery seal users.txt -o users.bloom");
+  c.example("bloomery seal seen.bloom -o seen.sealed");
 }
 
 }  // namespace bloomery::cli

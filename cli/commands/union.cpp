@@ -233,42 +233,36 @@ exit_status intersect(const combine_options& options) { return run(options, inte
 
 void add_combine(command_line& line, const char* name, const char* help, const char* example,
                  exit_status (*act)(const combine_options&)) {
-  auto& c = *line.app.add_subcommand(name, help);
+  command& c = line.root.subcommand(name, help);
   auto& o = line.options_of(c, act);
-  c.add_option("-o,--output", o.output, "the result's file; an old one is replaced when the new one is whole")
-      ->required()
-      ->check(check_name);
-  c.add_option("FILTER", o.filters, "two or more filters of one kind and size")->required()->check(check_name);
+  c.option("-o,--output", o.output, "FILE", "the result's file, replaced when the new one is complete")
+      .required()
+      .file();
+  c.positional("FILTER", o.filters, "two or more filters of one kind and size").required().file();
   add_no_lock(c);
   add_no_verify(c, o.check);
-  c.add_flag("-q,--quiet", o.quiet, "say nothing but errors and warnings");
-  c.add_flag("--json", o.json, "the result as one JSON object");
+  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings").group(of_all_verbs);
+  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
   if (act == unite) {
-    c.get_option("--output")
-        ->description(
-            "the result's file; an old one is replaced when the new one is whole. Or an address, whose filter is made "
-            "if "
-            "missing, and else takes all in");
-    c.get_option("FILTER")->description("two or more filters of one kind and size, files or addresses");
+    c.find("--output")->describe("the result's file, or an address: created if missing, else added to");
+    c.find("FILTER")->describe("two or more filters of one kind and size, files or addresses");
     add_secret(c, o.secret);
     add_server(c, o.server);
   }
-  c.footer(
-      std::string(
-          "Exit status: 0 the filter is made, 2 an error, 3 the filter is made, but does not keep its target FPR.\n") +
-      example);
+  c.example(example);
+  c.footer("Exit status: 0 the filter is made, 2 an error, 3 the filter is made, but does not keep its target FPR.");
 }
 
 }  // namespace
 
 void add_union(command_line& line) {
-  add_combine(line, "union", "make one filter of several: all keys of any of them",
-              "Example: bloomery union -o week.bloom mon.bloom tue.bloom", unite);
+  add_combine(line, "union", "make one filter with the keys of several",
+              "bloomery union -o week.bloom mon.bloom tue.bloom", unite);
 }
 
 void add_intersect(command_line& line) {
-  add_combine(line, "intersect", "make a filter of the keys that are in all of several",
-              "Example: bloomery intersect -o both.bloom mon.bloom tue.bloom", intersect);
+  add_combine(line, "intersect", "make a filter of the keys that several filters have in common",
+              "bloomery intersect -o both.bloom mon.bloom tue.bloom", intersect);
 }
 
 }  // namespace bloomery::cli

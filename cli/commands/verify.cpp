@@ -362,29 +362,24 @@ exit_status verify(const verify_options& options) {
 }  // namespace
 
 void add_verify(command_line& line) {
-  auto& c = *line.app.add_subcommand(
-      "verify", "compare a filter's expected, exact and measured false-positive rates, also on your own keys");
+  command& c = line.root.subcommand("verify", "compare a filter's expected, exact and measured false-positive rates");
   auto& o = line.options_of(c, verify);
-  c.add_option("FILTER", o.filter, file_or_address)->required()->check(check_name);
+  c.positional("FILTER", o.filter, file_or_address).required().file();
   add_key_shape(line, c, o.present);
   add_no_verify(c, o.check);
-  c.add_option("--present", o.present.files, "keys that were put in: each must be found; '-' is standard input")
-      ->allow_extra_args(false)
-      ->check(check_name);
-  c.add_option("--absent", o.absent.files, "keys that were not: how many are found is measured")
-      ->allow_extra_args(false)
-      ->check(check_name);
-  parsed(c, "--queries", o.queries, parse_count,
-         "random absent keys to ask for; as many as resolve the rate if not given");
+  c.option("--present", o.present.files, "FILE", "inserted keys: each must be found; - is standard input").file();
+  c.option("--absent", o.absent.files, "FILE", "keys that were not inserted: measures how many are found").file();
+  parsed(c, "--queries", o.queries, parse_count, "N",
+         "random absent keys to look up; default: enough to resolve the rate");
   add_secret(c, o.secret);
   add_common(c, o.common, "say nothing; the exit status is the verdict");
   add_from_replicas(c, o.server);
   add_server(c, o.server);
+  c.example("bloomery verify users.bloom");
+  c.example("bloomery verify users.bloom --present users.txt");
   c.footer(
-      "Exit status: 0 all is well; 1 a present key is missing, the filter is not what its count says, or it breaks "
-      "its\n"
-      "target FPR by more than chance; 2 an error.\n"
-      "Example: bloomery verify users.bloom --present users.txt");
+      "Exit status: 0 all is well; 1 a present key is missing, the filter does not match its key count, or it exceeds "
+      "its target FPR by more than chance; 2 an error.");
 }
 
 }  // namespace bloomery::cli

@@ -9,7 +9,8 @@ import unittest
 
 from support import LAYOUTS, LONG, PAYLOAD_AT, CommandTest, keys, sample, sample_if_sanitized, text
 
-COMMANDS = """plan build add check dedup info playground verify explain analyze union intersect overlap fold remove rebuild seal keygen noisy""".split()
+COMMANDS = """plan build seal add check dedup remove info verify explain union intersect overlap fold pull push redis playground analyze keygen
+    noisy rebuild completion help""".split()
 
 
 def given(option: str, value: str) -> list[str]:
@@ -73,11 +74,10 @@ class BadWords(CommandTest):
 
     def test_a_word_that_is_like_no_command_gets_the_list(self) -> None:
         self.refused("frobnicate", says="one of " + ", ".join(COMMANDS))
-        self.refused(says="bloomery --help")
 
     def test_unknown_options_point_to_the_help_of_the_command(self) -> None:
         for command in COMMANDS:
-            self.refused(command, "--frobnicate", says=f"(--frobnicate|required).*bloomery {command} --help")
+            self.refused(command, "--frobnicate", says=f"--frobnicate.*bloomery {command} --help")
         self.refused("--frobnicate", says="bloomery --help")
 
     def test_help_and_version_go_to_standard_output(self) -> None:

@@ -112,7 +112,11 @@ class Static(Installed, unittest.TestCase):
         run(os.path.join(consumers, "consumer"))
 
     def test_the_command_is_installed_and_runs(self) -> None:
-        run(os.path.join(self.prefix, "bin", "bloomery"), "--help")
+        command = os.path.join(self.prefix, "bin", "bloomery")
+        run(command, "--help")
+        for shell, place in ("bash", "bash-completion/completions/bloomery"), ("zsh", "zsh/site-functions/_bloomery"), ("fish", "fish/vendor_completions.d/bloomery.fish"):
+            with open(os.path.join(self.prefix, "share", place), encoding="utf-8") as script:
+                self.assertEqual(script.read(), run(command, "completion", shell))
 
 
 class Shared(Installed, unittest.TestCase):

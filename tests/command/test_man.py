@@ -60,7 +60,7 @@ class Man(CommandTest):
     def setUp(self) -> None:
         super().setUp()
         help = self.bloomery("--help").out.decode()
-        verbs = re.findall(r"(?m)^  ([a-z]+) ", help[help.index("Subcommands:") :] if "Subcommands:" in help else help[help.index("SUBCOMMANDS:") :])
+        verbs = re.findall(r"(?m)^  ([a-z]+)  +[a-z]", help)
         self.options: dict[str, set[str]] = {}
         self.of_servers: dict[str, set[str]] = {}
         for verb in (name for verb in verbs for name in ([f"{verb} {sub}" for sub in GROUPS[verb]] if verb in GROUPS else [verb])):

@@ -129,7 +129,6 @@ class Noisy(NoisyTest):
         self.refused("noisy", "check", "x", says=r"x: no copies of this name: expected x\.1\.bloom and so on.*PREFIX")
         self.refused("noisy", "check", "m", "m.9", says=r"m\.9: no copies of this name")
         self.refused("noisy", "check", says="PREFIX")
-        self.refused("noisy", says="noisy --help")
 
     def test_a_missing_key_is_told_with_the_way_out(self) -> None:
         os.unlink(self.path("m.3.key"))

@@ -322,7 +322,7 @@ class Refused(RedisTest):
             ("--hash", "siphash"): "--hash: the hash siphash needs a secret key",
             ("-p", "200%"): "-p: cannot use this number",
             ("--ttl", "0s"): "--ttl: cannot use this number",
-            ("--wait-replicas", "-1"): "--wait-replicas: Value -1 not in range",
+            ("--wait-replicas", "-1"): "--wait-replicas: cannot use this number: expected a whole number from 0 to 1000, found '-1'",
         }.items():
             with self.subTest(options=options):
                 self.refused("build", "-n", 100, *options, "-o", self.f, stdin=b"a\n", says=why)

@@ -84,7 +84,7 @@ class Plan(CommandTest):
         }.items():
             self.refused("plan", "--redis", "-n", 1000, *options, says=rf"\Abloomery: {options[0]}: {why}")
         self.refused("plan", "--redis", says="needs a number of keys")
-        self.refused("plan", "--nodes", 3, "-n", 5, "-p", "1%", says="--nodes requires --redis")
+        self.refused("plan", "--nodes", 3, "-n", 5, "-p", "1%", says="--nodes: requires --redis")
 
 
 if __name__ == "__main__":

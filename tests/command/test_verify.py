@@ -127,7 +127,7 @@ class Verify(VerifyTest):
         self.write("b", keys(2000)[1000:])
 
         self.assertEqual(self.verify("--present", "a", "--present", "b", "f")["present"]["keys"], 2000)
-        self.refused("verify", "f", "--present", "a", "b", says="not expected: b")
+        self.refused("verify", "f", "--present", "a", "b", says="unexpected argument: found 'b'")
         self.refused("verify", "f", "--present", "a", "--present", "missing", says="missing: cannot (read|open)")
 
     def test_quiet_says_nothing_but_by_the_exit_status(self) -> None:

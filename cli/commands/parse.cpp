@@ -1,0 +1,162 @@
+// The only file that includes CLI11: it separates the words of a verb into options with their values and other words.
+#include "cli/commands/parse.hpp"
+
+#include "cli/text/suggest.hpp"
+
+#include <bloomery/error.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <map>
+
+namespace bloomery::cli {
+namespace {
+
+const std::vector<std::string> help_flags = {"-h", "--help"};
+const std::vector<std::string> version_flags = {"-V", "--version"};
+
+bool is_one_of(const std::string& word, const std::vector<std::string>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// ---- the verb -------------------------------------------------------------------------------------------------------
+
+}  // namespace
+
+command& subcommand_of(command& c, const std::string& word) {
+  std::vector<std::string> names;
+  std::string all;
+  for (command& sub : c.subcommands()) {
+    if (sub.name() == word) return sub;
+    names.push_back(sub.name());
+    all += (all.empty() ? "" : ", ") + sub.name();
+  }
+  if (word.starts_with('-')) c.refuse("no such option", "", "", "'" + word + "'");
+  if (names.empty()) c.refuse("has no commands of its own", c.path(), "", "'" + word + "'");
+  const std::string meant = nearest(word, names);
+  c.refuse("no such command", "", "one of " + all, "'" + word + "'",
+           meant.empty() ? "" : "did you mean '" + c.path() + " " + meant + "'?");
+}
+
+// ---- the words of a verb --------------------------------------------------------------------------------------------
+
+namespace {
+
+struct sorted_words {
+  std::vector<std::pair<const argument*, std::string>> options;  // with their values, in the order of the grammar
+  std::vector<std::string> others;                               // arguments without an option
+  std::vector<std::string> unknown;                              // options that the verb lacks
+  bool help = false;
+};
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ",") + name;
+  return all;
+}
+
+// CLI11 reports a missing value only as text; it can only be that of the last word's option.
+[[noreturn]] void refuse_missing_value(const command& verb, const std::string& last) {
+  const argument* const option = verb.find(last.starts_with("--") ? last : std::string("-") + last.back());
+  verb.refuse("missing value", option == nullptr ? last : option->name(), option == nullptr ? "" : option->value_name,
+              "");
+}
+
+sorted_words sort_words(const command& verb, std::vector<std::string> words) {
+  CLI::App app;
+  app.allow_extras();
+  app.set_help_flag();
+  const CLI::Option* const help = app.add_flag(joined(help_flags));
+  std::deque<std::vector<std::string>> values;
+  std::vector<std::pair<const argument*, const CLI::Option*>> options;
+  for (const argument& a : verb.arguments()) {
+    if (a.is_positional()) continue;
+    const std::string names = joined(a.names);
+    options.emplace_back(
+        &a, a.is_flag() ? app.add_flag(names) : app.add_option(names, values.emplace_back())->allow_extra_args(false));
+  }
+  const std::string last = words.empty() ? "" : words.back();
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ArgumentMismatch&) {
+    refuse_missing_value(verb, last);
+  } catch (const CLI::ParseError& e) {
+    verb.refuse(e.what(), "", "", "");
+  }
+
+  sorted_words sorted;
+  sorted.help = help->count() > 0;
+  for (const auto& [a, option] : options) {
+    for (const std::string& value : option->results()) {
+      if (a->is_flag() && value != "true") verb.refuse("takes no value", a->name(), "", "'" + value + "'");
+      sorted.options.emplace_back(a, a->is_flag() ? "" : value);
+    }
+  }
+  bool only_others = false;
+  for (const std::string& word : app.remaining()) {
+    const bool is_option = word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0;
+    if (only_others || !is_option)
+      sorted.others.push_back(word);
+    else if (word == "--")
+      only_others = true;
+    else
+      sorted.unknown.push_back(word);
+  }
+  return sorted;
+}
+
+// A long option may be mistyped.
+[[noreturn]] void refuse_unknown(const command& verb, const std::string& word) {
+  std::vector<std::string> names = {"--help"};
+  for (const argument& a : verb.arguments()) {
+    if (!a.is_positional()) names.push_back(a.name());
+  }
+  const std::string meant = word.starts_with("--") ? nearest(word.substr(0, word.find('=')), names) : "";
+  verb.refuse("no such option", "", "", "'" + word + "'", meant.empty() ? "" : "did you mean '" + meant + "'?");
+}
+
+void give_positionals(command& verb, const std::vector<std::string>& words) {
+  auto word = words.begin();
+  for (const argument& a : verb.arguments()) {
+    if (!a.is_positional()) continue;
+    for (; word != words.end(); ++word) {
+      verb.give(a, *word);
+      if (!a.is_repeatable) {
+        ++word;
+        break;
+      }
+    }
+  }
+  if (word != words.end()) verb.refuse("unexpected argument", "", "", "'" + *word + "'");
+}
+
+}  // namespace
+
+request parse(command& root, const std::vector<std::string>& words) {
+  command* verb = &root;
+  bool help = false;
+  auto word = words.begin();
+  for (; !verb->subcommands().empty(); ++word) {
+    if (word == words.end()) return {help ? request::kind::help : request::kind::list, verb};
+    if (is_one_of(*word, help_flags)) {
+      help = true;
+    } else if (verb == &root && is_one_of(*word, version_flags)) {
+      return {request::kind::version, verb};
+    } else {
+      verb = &subcommand_of(*verb, *word);
+    }
+  }
+  const sorted_words sorted = sort_words(*verb, {word, words.end()});
+  if (help || sorted.help) return {request::kind::help, verb};
+  if (!sorted.unknown.empty()) refuse_unknown(*verb, sorted.unknown.front());
+  for (const auto& [option, value] : sorted.options) verb->give(*option, value);
+  give_positionals(*verb, sorted.others);
+  verb->finish();
+  return {request::kind::run, verb};
+}
+
+}  // namespace bloomery::cli

@@ -1,0 +1,133 @@
+"""The help of the command and of each verb: what is listed, in which groups, and that each entry is one line."""
+
+import re
+import unittest
+
+from support import CommandTest
+
+GROUPS = {
+    "Make": "plan build seal",
+    "Use": "add check dedup remove",
+    "Look": "info verify explain",
+    "Combine": "union intersect overlap fold",
+    "Share": "pull push redis",
+    "See": "playground analyze",
+    "More": "keygen noisy rebuild completion help",
+}
+OF_VERBS = {"noisy": "split check", "redis": "list drop clear reset expire persist rotate replace repair gc doctor"}
+COLUMNS = 100
+
+
+def sections(text: str) -> dict[str, list[str]]:
+    """Lines below each heading "Examples:", without their indentation of two."""
+    found: dict[str, list[str]] = {}
+    for title, body in re.findall(r"(?m)^([A-Z][\w ]*):\n((?:  .*\n)+)", text):
+        found[title] = [line[2:] for line in body.splitlines()]
+    return found
+
+
+def options_in(text: str) -> set[str]:
+    return set(re.findall(r"(?m)^  (?:-\w, |    )(--[a-z0-9-]+)", text))
+
+
+class Help(CommandTest):
+    def said(self, *words: str) -> str:
+        run = self.bloomery(*words)
+        self.assertEqual(run.err, "")
+        return run.out.decode()
+
+    def all_verbs(self) -> list[list[str]]:
+        verbs = " ".join(GROUPS.values()).split()
+        return [[verb] for verb in verbs if verb not in OF_VERBS] + [[verb, sub] for verb, subs in OF_VERBS.items() for sub in subs.split()]
+
+    def test_verbs_are_listed_in_groups(self) -> None:
+        found = sections(self.said("--help"))
+
+        for title, verbs in GROUPS.items():
+            self.assertEqual(" ".join(line.split()[0] for line in found[title]), verbs)
+        self.assertEqual(list(found), [*GROUPS, "General"])
+        for verb, subs in OF_VERBS.items():
+            listed = sections(self.said(verb, "--help"))
+            self.assertEqual(" ".join(line.split()[0] for line in listed["Commands"]), subs)
+
+    def test_without_a_verb_the_list_is_an_error(self) -> None:
+        for words in [], ["redis"], ["noisy"]:
+            run = self.bloomery(*words, status=2)
+
+            self.assertEqual(run.out, b"")
+            self.assertEqual(run.err, self.said(*words, "--help"))
+
+    def test_help_is_had_in_four_ways(self) -> None:
+        for verb in ["check"], ["redis"], ["redis", "list"]:
+            expected = self.said(*verb, "--help")
+
+            for words in [*verb, "-h"], ["help", *verb], ["--help", *verb]:
+                with self.subTest(words=words):
+                    self.assertEqual(self.said(*words), expected)
+        self.assertEqual(self.said("help"), self.said("--help"))
+        self.refused("help", "chekc", says="did you mean 'bloomery check'")
+        self.refused("help", "redis", "lsit", says="did you mean 'bloomery redis list'")
+        self.refused("help", "check", "x", says="has no commands")
+        self.assertEqual(self.said("-V"), self.said("--version"))
+
+    def test_each_entry_is_one_line_of_at_most_100_columns(self) -> None:
+        for verb in [[], *self.all_verbs(), ["redis"], ["noisy"]]:
+            text = self.said(*verb, "--help")
+            with self.subTest(verb=verb):
+                self.assertEqual([line for line in text.splitlines() if len(line) > COLUMNS], [])
+                for title, lines in sections(text).items():
+                    if title in ("Example", "Examples"):
+                        continue
+                    for line in lines:  # a name, two spaces or more, and what it is
+                        self.assertRegex(line, r"\A(-\w, --[\w-]+|    --[\w-]+|[A-Z]+|[a-z]+)( [A-Za-z|]+)?  +\S.*\Z")
+                        self.assertNotRegex(line, r"\b(TEXT|UINT|INT|FLOAT)\b.* (in|:)\[|REQUIRED")
+
+    def test_each_verb_has_a_summary_a_usage_and_up_to_three_examples_before_its_options(self) -> None:
+        for verb in self.all_verbs():
+            text = self.said(*verb, "--help")
+            with self.subTest(verb=verb):
+                lines = text.splitlines()
+                self.assertRegex(lines[0], r"\A[a-z].*[^.]\Z")
+                self.assertTrue(lines[2].startswith("Usage: bloomery " + " ".join(verb)))
+                found = sections(text)
+                self.assertIn(list(found)[0], ("Example", "Examples"))
+                examples = found.get("Example") or found["Examples"]
+                self.assertLessEqual(len(examples), 3)
+                self.assertTrue(any("bloomery " + " ".join(verb) in example for example in examples))
+
+    def test_examples_use_options_that_exist(self) -> None:
+        for verb in self.all_verbs():
+            found = sections(self.said(*verb, "--help"))
+            for example in found.get("Example") or found["Examples"]:
+                for call in re.findall(r"bloomery ([^>|&)]+)", example):
+                    called = call.split()[: 2 if call.split()[0] in OF_VERBS else 1]
+                    have = self.said(*called, "--help")
+                    for option in re.findall(r"(?<!\S)(--[a-z-]+|-[a-z])(?!\S)", call):
+                        with self.subTest(example=example, option=option):
+                            self.assertRegex(have, rf"(?m)^  (-\w, +|    )?{option}\b")
+
+    def test_options_are_grouped(self) -> None:
+        found = sections(self.said("build", "--help"))
+
+        self.assertEqual(
+            [title for title in found if title not in ("Examples", "Arguments")],
+            ["Options", "Size and layout", "Form of the input", "Sliding window", "With an address", "General"],
+        )  # fmt: skip
+        self.assertTrue(any(line.startswith("-p, --rate RATE ") for line in found["Size and layout"]))
+        self.assertTrue(any(line.startswith("    --window DURATION ") for line in found["Sliding window"]))
+        self.assertTrue(any(line.startswith("-h, --help ") for line in found["General"]))
+
+    def test_a_mistyped_option_suggests_the_right_one(self) -> None:
+        for verb, typed, meant in (
+            ("build", "--capactiy", "--capacity"),
+            ("check", "--invret=1", "--invert"),
+            ("plan", "--max-key", "--max-keys"),
+            ("dedup", "--stat", "--state"),
+            ("info", "--hlep", "--help"),
+        ):
+            self.refused(verb, typed, says=f"no such option: found '{typed}'; did you mean '{meant}'")
+        self.refused("check", "--frobnicate", says="no such option: found '--frobnicate'; see bloomery check --help")
+
+
+if __name__ == "__main__":
+    unittest.main()

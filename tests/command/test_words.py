@@ -1,0 +1,90 @@
+"""How the words of a command line become options, values and arguments, and what is said of words that do not fit."""
+
+import unittest
+
+from support import CommandTest, text
+
+KEYS = [b"[a,b]", b"[a]", b"--json", b"-5", b"-x", b"-", b"", b"plan"]
+
+
+class Words(CommandTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.bloomery("build", "-q", "-o", "f", "-n", 1000, "-p", "1e-9", stdin=text([*KEYS, b"one", b"two"]))
+
+    def test_a_key_is_taken_as_it_is(self) -> None:
+        for key in (k.decode() for k in KEYS):
+            with self.subTest(key=key):
+                explained = self.bloomery("explain", "--json", "f", "--", key).json
+
+                self.assertEqual([(one["key"], one["maybe_present"]) for one in explained["keys"]], [(key, True)])
+        for key in "[a,b]", "-5", "-":  # not like an option
+            with self.subTest(key=key):
+                self.assertEqual(len(self.bloomery("explain", "--json", "f", key).json["keys"]), 1)
+
+    def test_options_come_before_between_and_after_arguments(self) -> None:
+        with open(self.path("lines"), "wb") as file:
+            file.write(b"one\nnone\n")
+        for words in (
+            ["-v", "-c", "f", "lines"],
+            ["-vc", "f", "lines"],
+            ["-cv", "f", "lines"],
+            ["f", "-v", "lines", "-c"],
+            ["f", "lines", "--invert", "--count"],
+            ["--invert", "f", "lines", "-c", "-c"],
+            ["-cvj2", "f", "lines"],
+            ["-cv", "-j", "2", "--", "f", "lines"],
+            ["-cv", "--threads=2", "f", "lines"],
+        ):
+            with self.subTest(words=words):
+                self.assertEqual(self.bloomery("check", *words).out, b"1\n")
+
+    def test_a_value_follows_its_option_in_one_word_or_two(self) -> None:
+        for words in ["-n", "7"], ["-n7"], ["--capacity", "7"], ["--capacity=7"], ["-qn7"]:
+            with self.subTest(words=words):
+                self.bloomery("build", "-q", "-o", "g", *words, stdin=b"one\n")
+                self.assertEqual(self.info("g")["capacity"], 7)
+
+    def test_words_that_do_not_fit_are_named(self) -> None:
+        for words, says in {
+            ("check",): "FILTER: missing argument; see bloomery check --help",
+            ("explain", "f"): "KEY: missing argument; see bloomery explain --help",
+            ("fold", "f"): "--output: missing option: expected --output FILE; see bloomery fold --help",
+            ("redis", "expire", "unix:///x?name=y"): "DURATION: missing argument; see bloomery redis expire --help",
+            ("keygen", "-o", "k", "y"): "unexpected argument: found 'y'; see bloomery keygen --help",
+            ("check", "f", "-j"): "--threads: missing value: expected N; see bloomery check --help",
+            ("check", "f", "-qj"): "--threads: missing value: expected N; see bloomery check --help",
+            ("build", "--capacity"): "--capacity: missing value: expected N; see bloomery build --help",
+            ("build", "-o", "g", "-n5", "--capacity", "6"): "--capacity: option given more than once; give it once",
+            ("check", "f", "--json=5"): "--json: takes no value: found '5'; see bloomery check --help",
+            ("check", "f", "--frobnicate", "--", "--json"): "no such option: found '--frobnicate'; see bloomery check --help",
+            ("check", "f", "-qz"): "no such option: found '-z'; see bloomery check --help",
+            ("check", "f", "-j", "257"): "--threads: cannot use this number: expected a whole number from 1 to 256, found '257'",
+            ("check", "f", "-j", "0"): "--threads: cannot use this number: .*found '0'",
+            ("check", "f", "-j", "2x"): "--threads: cannot use this number: .*found '2x'",
+            ("check", "f", "-j", ""): "--threads: cannot use this number: .*found ''",
+            ("build", "-o", "g", "--seed", "-1"): "--seed: cannot use this number: .*found '-1'",
+            ("build", "-o", "g", "--seed", "18446744073709551616"): "--seed: .*to 18446744073709551615, found",
+            ("check", "f", "--on-damage", "perhaps"): "--on-damage: cannot use this value: expected error or maybe, found 'perhaps'",
+            ("plan", "--nodes", "3"): "--nodes: requires --redis; add --redis, or leave --nodes out",
+            ("plan", "--log", "--no-log"): "--log: excludes --no-log; give one of them",
+            ("build", "-o", "g", "-n", "x"): "-n: cannot use this number: .*found 'x'; see bloomery build --help",
+            ("redis", "frobnicate"): "no such command: .*; see bloomery redis --help",
+            ("noisy", "frobnicate"): "no such command: expected one of split, check, found 'frobnicate'; see bloomery noisy --help",
+        }.items():
+            with self.subTest(words=words):
+                self.refused(*words, says=says)
+
+    def test_whole_numbers_may_be_hexadecimal(self) -> None:
+        for seed in "0x1f", "31":
+            self.bloomery("build", "-q", "-o", "g", "--seed", seed, stdin=b"one\n")
+            self.assertEqual(self.info("g")["seed"], 31)
+
+    def test_help_of_a_verb_needs_nothing_else(self) -> None:
+        for words in ["build", "--help"], ["build", "-h"], ["--help", "build"], ["build", "-p", "x", "--help"]:
+            with self.subTest(words=words):
+                self.assertIn(b"Usage: bloomery build ", self.bloomery(*words).out)
+
+
+if __name__ == "__main__":
+    unittest.main()
