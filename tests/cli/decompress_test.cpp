@@ -123,8 +123,8 @@ TEST(Decompress, GivesTheTextHoweverTheDataArrives) {
   for (const auto& [format, name] : formats) {
     const std::string one = packed(format, text);
     const std::string two = one + packed(format, "") + packed(format, "another\n");
-    for (const std::size_t piece : {1, 2, 7, 1000}) {
-      for (const std::size_t room : {1, 3, 1000}) {
+    for (const std::size_t piece : {1u, 2u, 7u, 1000u}) {
+      for (const std::size_t room : {1u, 3u, 1000u}) {
         EXPECT_EQ(unpacked(format, one, piece, room), text) << name;
         EXPECT_EQ(unpacked(format, two, piece, room), text + "another\n") << name;
       }
@@ -136,7 +136,7 @@ TEST(Decompress, OfDataCutShortAnywhereIsAnError) {
   for (const auto& [format, name] : formats) {
     const std::string data = packed(format, some_lines());
     for (std::size_t length = 1; length < data.size(); ++length) {
-      for (const std::size_t piece : {1, 1 << 16}) {
+      for (const std::size_t piece : {1u, 1u << 16}) {
         const auto thrown = error_of([&, f = format] { unpacked(f, std::string_view(data).substr(0, length), piece); });
         ASSERT_TRUE(thrown) << name << ", " << length << " bytes";
         ASSERT_EQ(thrown->code(), errc::damaged) << name;

@@ -91,7 +91,7 @@ TEST(SlicesFile, AnswersAsOneFilterPerSliceAtAnyTime) {
   const std::unique_ptr<filter_handle> handle = open_filter(folder / "f");
   // The slices of both shards laid end to end, each as a plain filter.
   std::vector<std::pair<std::uint64_t, any_filter>> plain;  // with the age
-  for (const std::uint64_t age : {12, 5, 3, 0}) {
+  for (const std::uint64_t age : {12u, 5u, 3u, 0u}) {
     params p = params_of(2).filter;
     p.extra = {};
     p.geometry = {2 * of_slice.bits, of_slice.probes};

@@ -18,7 +18,8 @@ std::vector<kind> all_kinds() {
 class Model : public testing::TestWithParam<kind> {};
 
 TEST_P(Model, HoldsAfterEveryOperation) {
-  EXPECT_TRUE(holds(GetParam(), bloomery_tests::repetitions(6, 3, 1000), bloomery_tests::under_sanitizer ? 24 : 40));
+  EXPECT_TRUE(holds(GetParam(), bloomery_tests::repetitions<std::uint64_t>(6, 3, 1000),
+                    bloomery_tests::under_sanitizer ? 24 : 40));
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, Model, testing::ValuesIn(all_kinds()),
