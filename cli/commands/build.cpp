@@ -301,11 +301,11 @@ void add_build(command_line& line) {
   c.example("bloomery build -o users.bloom -p 0.1% users.txt");
   c.example("bloomery build -o orders.bloom --csv -f customer,order orders.csv");
   c.example("bloomery build -o redis://cache/users -n 10M users.txt");
-  c.footer(std::string(
-               "Without -n the keys are counted first. The rate is 1% if neither -p nor -m is given.\n"
-               "Exit status: 0 the filter is made, 2 an error, 3 the filter is made, but does not keep its target FPR: "
-               "too many keys for its capacity.\n") +
-           addresses);
+  c.footer(
+      "Without -n the keys are counted first. The rate is 1% if neither -p nor -m is given.\n"
+      "Exit status: 0 the filter is made, 2 an error, 3 the filter is made, but does not keep its target FPR: "
+      "too many keys for its capacity.\n");
+  c.footer(addresses);
 }
 
 }  // namespace bloomery::cli

@@ -90,8 +90,8 @@ class command {
   const argument* find(const std::string& name) const;
 
   void example(const std::string& line) { examples_.push_back(line); }
-  /// Lines below the options.
-  void footer(const std::string& text) { footer_ = text; }
+  /// Lines below the options, after those of earlier calls.
+  void footer(const std::string& text) { footer_ += text; }
   /// Called when the words are parsed, before the command runs.
   void when_parsed(std::function<void(const command&)> act) { when_parsed_.push_back(std::move(act)); }
   void runs(std::function<exit_status()> act) { act_ = std::move(act); }

@@ -82,8 +82,8 @@ void add_redis_doctor(command_line& line, command& redis) {
   add_from_replicas(d, o.server);
   add_server(d, o.server);
   d.example("bloomery redis doctor redis://cache/users");
-  d.footer(std::string("Exit status: 0 no risks, 1 there are risks, or some facts are unknown, 2 an error.\n") +
-           addresses);
+  d.footer("Exit status: 0 no risks, 1 risks were found, or some checks could not be made, 2 an error.\n");
+  d.footer(addresses);
 }
 
 }  // namespace bloomery::cli

@@ -300,9 +300,10 @@ void add_redis_gc(command_line& line, command& redis) {
   add_server(c, o.server);
   c.example("bloomery redis gc redis://cache");
   c.example("bloomery redis gc --yes redis://cache");
-  c.footer(std::string("--min-idle 0 is for servers that do not report idle times, and is safe only while no filter is "
-                       "being replaced.\n") +
-           addresses);
+  c.footer(
+      "--min-idle 0 is for servers that do not report idle times, and is safe only while no filter is "
+      "being replaced.\n");
+  c.footer(addresses);
 }
 
 }  // namespace bloomery::cli

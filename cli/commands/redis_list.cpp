@@ -273,8 +273,8 @@ void add_redis_list(command_line& line, command& redis) {
   c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
   add_server(c, o.server);
   c.example("bloomery redis list redis://cache");
-  c.footer(std::string("The server counts the bits of filters up to 64 MiB to estimate their number of keys.\n") +
-           addresses);
+  c.footer("The server counts the bits of filters up to 64 MiB to estimate their number of keys.\n");
+  c.footer(addresses);
 }
 
 }  // namespace bloomery::cli

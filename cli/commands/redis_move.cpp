@@ -267,7 +267,8 @@ void add_push(command_line& line) {
   add_life(c, o.sharing);
   add_server(c, o.server);
   c.example("bloomery push users.bloom redis://cache/users");
-  c.footer(std::string("A file of layers or slices always makes a new filter.\n") + addresses);
+  c.footer("A file of layers or slices always makes a new filter.\n");
+  c.footer(addresses);
 }
 
 }  // namespace bloomery::cli

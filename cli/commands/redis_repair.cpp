@@ -120,10 +120,10 @@ void add_redis_repair(command_line& line, command& redis) {
   add_server(c, o.server);
   c.example("bloomery redis repair redis://cache/users users.txt");
   c.footer(
-      std::string("The input must have all keys of the filter; keys of intact shards are skipped without a request. If "
-                  "no shard is "
-                  "lost, the input is not read. A counting filter is replaced instead: bloomery redis replace.\n") +
-      addresses);
+      "The input must have all keys of the filter; keys of intact shards are skipped without a request. If "
+      "no shard is "
+      "lost, the input is not read. A counting filter is replaced instead: bloomery redis replace.\n");
+  c.footer(addresses);
 }
 
 }  // namespace bloomery::cli

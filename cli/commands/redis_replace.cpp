@@ -176,11 +176,11 @@ void add_redis_replace(command_line& line, command& redis) {
   add_waiting(c, o.server);
   add_server(c, o.server);
   c.example("bloomery redis replace redis://cache/users users.txt");
-  c.footer(std::string(
-               "Parameters that are not given stay as they are; the capacity rises to the number of lines. Hash, kind "
-               "of keys, "
-               "seed and secret cannot be changed. Keys that other clients insert meanwhile are in both filters.\n") +
-           addresses);
+  c.footer(
+      "Parameters that are not given stay as they are; the capacity rises to the number of lines. Hash, kind "
+      "of keys, "
+      "seed and secret cannot be changed. Keys that other clients insert meanwhile are in both filters.\n");
+  c.footer(addresses);
 }
 
 }  // namespace bloomery::cli
