@@ -72,7 +72,7 @@ exit_status run(int argc, char** argv) {
   root.footer(
       "See 'bloomery help COMMAND' for a command, 'bloomery --help' for this list.\n"
       "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'.\n"
-      "Exit status: 0 done or found, 1 nothing found, 2 an error, 3 done, but a filter breaks its target.");
+      "Exit status: 0 done or found, 1 nothing found, 2 an error, 3 done, but a filter exceeds its target FPR.");
   command_line line{root};
 #define BLOOMERY_GROUP(title) root.heading(title);
 #define BLOOMERY_ADD(name) add_##name(line);

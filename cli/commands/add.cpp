@@ -69,7 +69,7 @@ void add_add(command_line& line) {
   auto& o = line.options_of(c, add);
   c.positional("FILTER", o.filter, "the filter's file or address").required().file();
   add_inputs(line, c, o.inputs);
-  add_common(c, o.common, "say nothing but errors and warnings");
+  add_common(c, o.common, "print only errors and warnings");
   add_secret(c, o.secret);
   add_no_lock(c);
   add_now(c, o.now);

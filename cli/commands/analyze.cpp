@@ -254,7 +254,8 @@ void add_analyze(command_line& line) {
       .suggest(scheme_names())
       .group(of_size);
   c.option("-o,--output", o.charts, "FILE",
-           "write the chart to NAME.svg or NAME.png; may be given twice");  // what follows the name is INPUT
+           "write the chart to NAME.svg or NAME.png; may be given twice")
+      .file();  // what follows the name is INPUT
   parsed(c, "--runs", o.runs, parse_count, "N", "filters to fill, each with other keys; default 10");
   parsed(c, "--queries", o.queries, parse_count, "N", "absent keys to look up at each point of each run");
   add_inputs(line, c, o.inputs);

@@ -272,7 +272,7 @@ exit_status build(const build_options& options) {
 void add_build(command_line& line) {
   command& c = line.root.subcommand("build", "make a filter from keys");
   auto& o = line.options_of(c, build);
-  c.option("-o,--output", o.filter, "FILE", "the filter's file, replaced when complete, or an address, added to")
+  c.option("-o,--output", o.filter, "FILE", "file, replaced when the new filter is complete; or address")
       .required()
       .file();
   add_size(c, o.wanted, true);
@@ -285,7 +285,7 @@ void add_build(command_line& line) {
       .group(of_input);
   c.flag("--counting", o.wanted.counting, "counters instead of bits: keys can be removed; 4 times the memory")
       .group(of_size);
-  c.flag("--grow", o.wanted.growing, "keep a log of hashes, FILTER.log, so that the filter can grow").group(of_size);
+  c.flag("--grow", o.wanted.growing, "the filter can grow: a file keeps its hashes in FILTER.log").group(of_size);
   add_window(c, o.wanted.window);
   add_times(c, o.inputs);
   c.flag("--foldable", o.foldable, "round the size up so that fold can halve it at least six times").group(of_size);
@@ -294,7 +294,7 @@ void add_build(command_line& line) {
   add_no_lock(c);
   c.option("--note", o.note, "TEXT", "a remark kept in the file");
   add_inputs(line, c, o.inputs);
-  add_common(c, o.common, "say nothing but errors and warnings");
+  add_common(c, o.common, "print only errors and warnings");
   add_sharing(c, o.sharing);
   add_waiting(c, o.server);
   add_server(c, o.server);

@@ -273,7 +273,7 @@ void add_dedup(command_line& line) {
          "instead of -p: share of distinct lines that may be dropped wrongly");
   c.option("--state", o.state, "FILTER", "a filter that remembers lines between runs; created if missing").file();
   c.option("--suspects", o.suspects, "FILE", "write the lines that are not printed to this file").file();
-  c.flag("--grow", o.wanted.growing, "do not count lines first; the filter grows");
+  c.flag("--grow", o.wanted.growing, "do not count lines first; the filter grows, a state keeps a log");
   add_window(c, o.wanted.window);
   add_times(c, o.inputs);
   c.flag("--exact", o.exact, "lose no line, also of a pipe: compare lines in memory or on disk");
@@ -283,7 +283,7 @@ void add_dedup(command_line& line) {
   add_secret(c, o.wanted.secret);
   add_no_lock(c);
   add_inputs(line, c, o.inputs);
-  add_common(c, o.common, "say nothing but errors and warnings");
+  add_common(c, o.common, "print only errors and warnings");
   add_sharing(c, o.sharing);
   add_waiting(c, o.server);
   add_server(c, o.server);

@@ -395,7 +395,7 @@ void add_explain(command_line& line) {
   add_secret(c, o.secret);
   add_now(c, o.now);
   add_no_verify(c, o.check);
-  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_from_replicas(c, o.server);
   add_server(c, o.server);
   c.example("bloomery explain cities.bloom Berlin");

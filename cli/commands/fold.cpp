@@ -140,8 +140,8 @@ void add_fold(command_line& line) {
   parsed(c, "--times", o.times, parse_count, "N", "halve this many times, whatever the rate");
   add_no_lock(c);
   add_no_verify(c, o.check);
-  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings").group(of_all_verbs);
-  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);
+  c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   c.example("bloomery fold large.bloom -o small.bloom -p 1%");
 }
 

@@ -581,12 +581,13 @@ void add_info(command_line& line) {
   auto& o = line.options_of(c, info);
   c.positional("FILTER", o.filter, file_or_address).file();
   c.flag("--build", o.build, "describe this program: version, kernels, layouts, hashes, schemes");
-  parsed(c, "--queries", o.queries, parse_count, "N", "measure the rate with this many absent keys; 0: do not measure");
+  parsed(c, "--queries", o.queries, parse_count, "N",
+         "absent keys to measure the FPR with; default: 1M, on Redis none");
   add_secret(c, o.secret);
   c.flag("--header", o.header, "read the file's header alone, one page");
   c.flag("--check", o.check_pages, "list the pages that differ from their checksums; exit status 1 if any");
   add_no_verify(c, o.check);
-  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_from_replicas(c, o.server);
   add_chain(c, o.chain);
   add_server(c, o.server);

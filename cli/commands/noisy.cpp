@@ -324,13 +324,14 @@ void add_noisy(command_line& line) {
   command& c = line.root.subcommand("noisy", "split a set into noisy copies for private sharing");
   command& s = c.subcommand("split", "make the copies: each has a false-positive rate of 50% and its own secret");
   auto& split = line.options_of(s, noisy_split);
-  parsed(s, "--copies", split.copies, parse_count, "N", "number of copies; together their error rate is 0.5^N");
-  s.option("-o,--output", split.prefix, "FILE", "copies go to PREFIX.1.bloom, PREFIX.1.key and so on")
+  parsed(s, "--copies", split.copies, parse_count, "N",
+         "number of copies; together their false-positive rate is 0.5^N");
+  s.option("-o,--output", split.prefix, "PREFIX", "copies go to PREFIX.1.bloom, PREFIX.1.key and so on")
       .required()
       .file();
   parsed(s, "-n,--capacity", split.capacity, parse_count, "N", "distinct keys to expect; default: counted");
   add_inputs(line, s, split.inputs);
-  add_common(s, split.common, "say nothing but errors and warnings");
+  add_common(s, split.common, "print only errors and warnings");
   s.example("bloomery noisy split --copies 5 -o members members.txt");
   command& k = c.subcommand("check", "print the lines whose key may be in all of these copies");
   auto& check_them = line.options_of(k, noisy_check);

@@ -143,7 +143,7 @@ void add_common(command& c, common_options& o, const std::string& quiet) {
   c.flag(
        "--no-progress", [&o] { o.progress = false; }, "no progress bar")
       .group(of_all_verbs);
-  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
 }
 
 void add_secret(command& c, std::string& secret) {

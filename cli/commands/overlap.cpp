@@ -102,7 +102,7 @@ void add_overlap(command_line& line) {
   c.positional("A", o.a, "a filter's file").required().file();
   c.positional("B", o.b, "another, of the same kind and size").required().file();
   add_no_verify(c, o.check);
-  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   c.example("bloomery overlap mon.bloom tue.bloom");
   c.footer("Exit status: 0 the filters have keys in common, 1 no overlap can be shown, 2 an error.");
 }

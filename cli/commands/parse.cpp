@@ -65,6 +65,32 @@ std::string joined(const std::vector<std::string>& names) {
               "");
 }
 
+// The words as CLI11 reads them right: for an empty value, "--output=", it would take the next word.
+std::vector<std::string> with_empty_values(const command& verb, const std::vector<std::string>& words) {
+  std::vector<std::string> all;
+  bool only_others = false;
+  for (const std::string& word : words) {
+    only_others = only_others || word == "--";
+    const std::size_t equals = only_others || !word.starts_with("--") ? std::string::npos : word.find('=');
+    const std::string name = word.substr(0, equals);
+    const argument* const option = equals == std::string::npos ? nullptr : verb.find(name);
+    if (option != nullptr && option->is_flag())
+      verb.refuse("takes no value", name, "", "'" + word.substr(equals + 1) + "'");
+    if (option != nullptr && equals + 1 == word.size()) {
+      all.push_back(name);
+      all.emplace_back();
+    } else {
+      all.push_back(word);
+    }
+  }
+  return all;
+}
+
+bool asks_for_help(const std::vector<std::string>& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  return std::find_first_of(words.begin(), end, help_flags.begin(), help_flags.end()) != end;
+}
+
 sorted_words sort_words(const command& verb, std::vector<std::string> words) {
   CLI::App app;
   app.allow_extras();
@@ -78,12 +104,17 @@ sorted_words sort_words(const command& verb, std::vector<std::string> words) {
     options.emplace_back(
         &a, a.is_flag() ? app.add_flag(names) : app.add_option(names, values.emplace_back())->allow_extra_args(false));
   }
+  words = with_empty_values(verb, words);
   const std::string last = words.empty() ? "" : words.back();
+  const bool wants_help = asks_for_help(words);
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     app.parse(std::move(words));
   } catch (const CLI::ArgumentMismatch&) {
-    refuse_missing_value(verb, last);
+    if (!wants_help) refuse_missing_value(verb, last);
+    sorted_words help_alone;
+    help_alone.help = true;
+    return help_alone;
   } catch (const CLI::ParseError& e) {
     verb.refuse(e.what(), "", "", "");
   }

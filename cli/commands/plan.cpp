@@ -232,7 +232,7 @@ void add_plan(command_line& line) {
   c.option("--nodes", o.nodes, {1, 1000}, "N", "servers of the cluster that the filter is spread over")
       .needs(redis)
       .group("On Redis");
-  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   c.example("bloomery plan -n 100M -p 1%");
   c.example("bloomery plan --window 24h -n 10M -p 0.1%");
   c.example("bloomery plan --redis --nodes 6 -n 10G -p 1%");

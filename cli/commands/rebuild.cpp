@@ -93,7 +93,7 @@ void add_rebuild(command_line& line) {
       .suggest("split_block, split_block512, blocked, blocked_page")
       .group(of_size);
   c.flag("--salvage", o.salvage, "if the log is damaged, continue without the lost keys");
-  add_common(c, o.common, "say nothing but errors and warnings");
+  add_common(c, o.common, "print only errors and warnings");
   add_secret(c, o.secret);
   add_no_lock(c);
   c.example("bloomery rebuild users.bloom -p 0.1%");

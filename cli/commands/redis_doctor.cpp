@@ -77,7 +77,7 @@ void add_redis_doctor(command_line& line, command& redis) {
   auto& o = line.options_of(d, redis_doctor);
   d.positional("ADDRESS", o.address, "a filter's address; the filter need not be there").required().not_empty();
   add_secret(d, o.secret);
-  d.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  d.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_waiting(d, o.server);
   add_from_replicas(d, o.server);
   add_server(d, o.server);

@@ -294,9 +294,10 @@ void add_redis_gc(command_line& line, command& redis) {
       "--min-idle",
       [&o](const std::string& text) { o.least_idle = text == "0" ? 0 : parse_duration(text, "--min-idle"); },
       "DURATION", "keep shards used within this time; default 5min; 0 if not reported");
-  c.flag("--without-description", o.without_description, "also remove shards of names without any description");
+  c.flag("--without-description", o.without_description,
+         "also remove shards without a description; stop all writers first");
   add_yes(c, o.yes);
-  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_server(c, o.server);
   c.example("bloomery redis gc redis://cache");
   c.example("bloomery redis gc --yes redis://cache");

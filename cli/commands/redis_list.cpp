@@ -270,7 +270,7 @@ void add_redis_list(command_line& line, command& redis) {
   command& c = redis.subcommand("list", "list the filters on a server or cluster");
   auto& o = line.options_of(c, list);
   c.positional("SERVER", o.server_address, server_help).required().not_empty();
-  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_server(c, o.server);
   c.example("bloomery redis list redis://cache");
   c.footer("The server counts the bits of filters up to 64 MiB to estimate their number of keys.\n");

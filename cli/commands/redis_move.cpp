@@ -247,8 +247,8 @@ void add_pull(command_line& line) {
   add_secret(c, o.secret);
   c.option("--note", o.note, "TEXT", "a remark kept in the file");
   add_no_lock(c);
-  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings").group(of_all_verbs);
-  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);
+  c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_server(c, o.server);
   c.example("bloomery pull redis://cache/users -o users.bloom");
   c.footer(addresses);
@@ -262,8 +262,8 @@ void add_push(command_line& line) {
       .required()
       .not_empty();
   add_secret(c, o.secret);
-  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings").group(of_all_verbs);
-  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);
+  c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_life(c, o.sharing);
   add_server(c, o.server);
   c.example("bloomery push users.bloom redis://cache/users");

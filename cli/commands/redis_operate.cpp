@@ -222,8 +222,8 @@ void add_operation(command_line& line, command& redis, const char* verb, action 
   }
   if (what == destroys::yes) add_yes(c, o.yes);
   if (of_filters) add_secret(c, o.secret);
-  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings").group(of_all_verbs);
-  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);
+  c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   if (of_chains) add_chain(c, o.chain);
   if (act == clear) add_waiting(c, o.server);
   add_server(c, o.server);

@@ -115,7 +115,7 @@ void add_redis_repair(command_line& line, command& redis) {
   c.flag("--allow-empty", o.allow_empty, "repair the filter even if the input has no keys");
   add_secret(c, o.secret);
   add_inputs(line, c, o.inputs);
-  add_common(c, o.common, "say nothing but errors and warnings");
+  add_common(c, o.common, "print only errors and warnings");
   add_waiting(c, o.server);
   add_server(c, o.server);
   c.example("bloomery redis repair redis://cache/users users.txt");

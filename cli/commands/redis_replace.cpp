@@ -171,7 +171,7 @@ void add_redis_replace(command_line& line, command& redis) {
   c.flag("--allow-empty", o.allow_empty, "replace the filter even if the input has no keys");
   add_secret(c, o.wanted.secret);
   add_inputs(line, c, o.inputs);
-  add_common(c, o.common, "say nothing but errors and warnings");
+  add_common(c, o.common, "print only errors and warnings");
   add_sharing(c, o.sharing);
   add_waiting(c, o.server);
   add_server(c, o.server);

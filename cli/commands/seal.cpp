@@ -247,7 +247,7 @@ void add_seal(command_line& line) {
   c.option("--note", o.note, "TEXT", "a remark kept in the file");
   add_inputs(line, c, o.inputs);
   c.find("INPUT")->describe("files of keys, one per line, or one filter that has a log");
-  add_common(c, o.common, "say nothing but errors and warnings");
+  add_common(c, o.common, "print only errors and warnings");
   c.example("bloomery seal users.txt -o users.bloom");
   c.example("bloomery seal seen.bloom -o seen.sealed");
 }

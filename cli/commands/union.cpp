@@ -241,8 +241,8 @@ void add_combine(command_line& line, const char* name, const char* help, const c
   c.positional("FILTER", o.filters, "two or more filters of one kind and size").required().file();
   add_no_lock(c);
   add_no_verify(c, o.check);
-  c.flag("-q,--quiet", o.quiet, "say nothing but errors and warnings").group(of_all_verbs);
-  c.flag("--json", o.json, "the result as one JSON object").group(of_all_verbs);
+  c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);
+  c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   if (act == unite) {
     c.find("--output")->describe("the result's file, or an address: created if missing, else added to");
     c.find("FILTER")->describe("two or more filters of one kind and size, files or addresses");

@@ -57,6 +57,8 @@ class Words(CommandTest):
             ("build", "--capacity"): "--capacity: missing value: expected N; see bloomery build --help",
             ("build", "-o", "g", "-n5", "--capacity", "6"): "--capacity: option given more than once; give it once",
             ("check", "f", "--json=5"): "--json: takes no value: found '5'; see bloomery check --help",
+            ("check", "f", "--json=true"): "--json: takes no value: found 'true'; see bloomery check --help",
+            ("check", "f", "--json="): "--json: takes no value: found ''; see bloomery check --help",
             ("check", "f", "--frobnicate", "--", "--json"): "no such option: found '--frobnicate'; see bloomery check --help",
             ("check", "f", "-qz"): "no such option: found '-z'; see bloomery check --help",
             ("check", "f", "-j", "257"): "--threads: cannot use this number: expected a whole number from 1 to 256, found '257'",
@@ -75,13 +77,29 @@ class Words(CommandTest):
             with self.subTest(words=words):
                 self.refused(*words, says=says)
 
+    def test_an_empty_value_is_the_value_and_not_the_next_word(self) -> None:
+        with open(self.path("lines"), "wb") as file:
+            file.write(b"mine\n")
+        for words in (
+            ["dedup", "--suspects=", "lines"],
+            ["build", "--output=", "lines"],
+            ["union", "--output=", "f", "f", "f"],
+        ):
+            with self.subTest(words=words):
+                self.refused(*words, says=words[1][:-1] + ": the name is empty")
+        with open(self.path("lines"), "rb") as file:
+            self.assertEqual(file.read(), b"mine\n")
+        self.bloomery("build", "-q", "-o", "g", "-n", 10, "--note=", "lines")
+        self.assertEqual(self.bloomery("check", "-c", "g", stdin=b"mine\n").out, b"1\n")
+        self.assertEqual(self.bloomery("dedup", "--", "lines").out, b"mine\n")
+
     def test_whole_numbers_may_be_hexadecimal(self) -> None:
         for seed in "0x1f", "31":
             self.bloomery("build", "-q", "-o", "g", "--seed", seed, stdin=b"one\n")
             self.assertEqual(self.info("g")["seed"], 31)
 
     def test_help_of_a_verb_needs_nothing_else(self) -> None:
-        for words in ["build", "--help"], ["build", "-h"], ["--help", "build"], ["build", "-p", "x", "--help"]:
+        for words in ["build", "--help"], ["build", "-h"], ["--help", "build"], ["build", "-p", "x", "--help"], ["build", "--help", "-n"]:
             with self.subTest(words=words):
                 self.assertIn(b"Usage: bloomery build ", self.bloomery(*words).out)
 
