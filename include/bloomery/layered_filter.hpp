@@ -35,7 +35,8 @@ struct filter_layer {
   std::uint64_t capacity = 0;        ///< certainly new keys at which the next layer is added
   /// Keys that were certainly new when inserted into this layer, or an upper bound; 0 in a window, which counts none.
   std::uint64_t keys = 0;
-  /// Windows: when the slice begins, milliseconds since 1970, a multiple of the length of a slice, at most 2^58.
+  /// Windows: when the slice begins, milliseconds since 1970, a multiple of the length of a slice, at most one slice after
+  /// the copy.
   std::uint64_t start = 0;
 
   friend bool operator==(const filter_layer&, const filter_layer&) = default;

@@ -95,7 +95,7 @@ std::string problem_of_filter(const layered_params& p, const layout_row& layout)
   if (!p.is_shared || p.maximum != 0) return "a window of a filter that grows";
   if (!f.window().by_time()) return "a window of keys";
   if (f.window().count == 0 || f.window().count > longest_window) return "a window of impossible length";
-  if (p.copied_at > latest) return "a time of the copy that never comes";
+  if (p.copied_at > latest) return "a time of the copy above 2^58 ms";
   return "";
 }
 
@@ -105,7 +105,7 @@ std::string problem_of_slice(const layered_params& p, const filter_layer& layer,
   const window_length window = p.filter.window();
   if (layer.geometry != first.geometry || layer.capacity != first.capacity) return "slices of different sizes";
   if (layer.keys != 0) return "a slice with a number of keys";
-  if (layer.start > latest) return "a slice of a time that never comes";
+  if (layer.start > p.copied_at + window.slice_length()) return "a slice that begins after the copy was made";
   if (layer.start % window.slice_length() != 0) return "a slice that begins within another one";
   if (before != nullptr && layer.start <= before->start) return "slices out of order";
   if (expiry_of_slice(window, layer.start) <= p.copied_at) return "a slice that had expired when it was copied";

@@ -256,7 +256,7 @@ TEST(SlicesFile, WithFalseFieldsAndCorrectChecksumsIsRefused) {
       {"slices of another length", u64(184, 999)},
       {"no slices", u64(184, 0)},
       {"copied after the oldest slice expired", u64(192, copied_at + slice)},
-      {"copied at a time that never comes", u64(192, (std::uint64_t{1} << 58) + 1)},
+      {"copied later than 2^58 ms", u64(192, (std::uint64_t{1} << 58) + 1)},
       {"copied at 2^64 - 1", u64(192, huge)},
       {"reserved bytes", u32(200, 1)},
       {"reserved bytes at the end", u32(4084, 1)},
@@ -275,6 +275,7 @@ TEST(SlicesFile, WithFalseFieldsAndCorrectChecksumsIsRefused) {
        }},
       {"a slice that had expired", u64(first_entry + 32, copied_at - 13 * slice)},
       {"a slice of 1970", u64(first_entry + 32, 0)},
+      {"a start after the copy", u64(third + 32, copied_at + 2 * slice)},
       {"a start that never comes", u64(third + 32, ((std::uint64_t{1} << 58) / slice + 1) * slice)},
       {"a start that overflows", u64(third + 32, huge / slice * slice)},
       {"slices of different sizes", u64(second + 8, 4608)},
@@ -350,11 +351,12 @@ TEST(SlicesFile, OfImpossibleParametersIsNotMade) {
   filter_layer counted = layer_of(0, 0);
   counted.keys = 1;
   EXPECT_EQ(code_with([](layered_params&) {}, {counted}), errc::invalid_argument);
+  // From the oldest that has not expired to the one after the copy.
   std::vector<filter_layer> many;
-  for (std::uint64_t i = 0; i < 65; ++i) many.push_back({0, of_slice, 300, 0, copied_at + i * slice});
-  EXPECT_EQ(code_with([](layered_params&) {}, many), errc::invalid_argument);
-  many.pop_back();
+  for (std::uint64_t i = 0; i < 14; ++i) many.push_back({0, of_slice, 300, 0, copied_at - 12 * slice + i * slice});
   EXPECT_EQ(code_with([](layered_params&) {}, many), std::nullopt);
+  many.push_back({0, of_slice, 300, 0, copied_at + 2 * slice});
+  EXPECT_EQ(code_with([](layered_params&) {}, many), errc::invalid_argument);
 }
 
 }  // namespace

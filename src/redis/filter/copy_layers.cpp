@@ -2,6 +2,7 @@
 // copy_slices.cpp puts slices there.
 #include "redis/filter/copy_slices.hpp"
 #include "redis/filter/lifecycle.hpp"
+#include "redis/filter/lookup.hpp"
 
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
@@ -153,6 +154,7 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
   // zeros. The newest may be closed meanwhile. In a filter that grows, a closed layer has another name; under its first
   // name, it might be bits of a client that does not know of this yet.
   const std::string closed(stamp_bytes, '\0');
+  unsigned rounds_in_vain = 0;
   std::uint64_t expired_by = 0;  // the latest expiry of slices that were not there any more
   const auto fetch = [&] {
     commands.clear();
@@ -164,8 +166,7 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
         commands.command({"GETRANGE", name, std::to_string(of_layer), std::to_string(of_layer + stamp_bytes - 1)});
       }
     }
-    std::vector<std::uint64_t> stale;
-    std::vector<std::pair<part, redis::stamp>> absent;  // parts of closed layers, with the version of their shard
+    std::vector<std::pair<part, redis::stamp>> absent;  // with the version of their shard
     run(
         [&](std::size_t i, reply r) {
           const part& one = parts[i];
@@ -180,19 +181,27 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
             std::memcpy(copy.bytes_of(one.layer).data() + one.from, found.data(), found.size());
             return;
           }
-          if (may_be_over(one.number)) {
-            expired_by = std::max(expired_by, copy.expiry_of(one.layer));
-          } else {
-            stale.push_back(one.shard);
-            if (one.number != v.newest()) absent.emplace_back(one, v.stamp);
-          }
+          absent.emplace_back(one, v.stamp);
         },
         "pull the filter");
+    const std::size_t asked = parts.size();
+    std::vector<std::uint64_t> stale;
+    std::erase_if(absent, [&](const auto& entry) {  // only now: the server's clock may have to be read
+      const part& one = entry.first;
+      if (may_be_over(one.number)) {
+        expired_by = std::max(expired_by, copy.expiry_of(one.layer));
+        return true;
+      }
+      stale.push_back(one.shard);
+      return one.number == view(one.shard).newest();
+    });
     redis::make_distinct(stale);
     std::erase_if(parts, [&](const part& one) { return !std::binary_search(stale.begin(), stale.end(), one.shard); });
     if (!stale.empty() && explain_stale(stale, redis::access::look_up)) {
       throw error(errc::locked, {"the filter was replaced while it was pulled", where(), "", "", hint::pull_again});
     }
+    rounds_in_vain = parts.size() == asked ? rounds_in_vain + 1 : 0;
+    if (rounds_in_vain == redis::most_rounds) redis::throw_restless(address);
     for (const auto& [one, version] : absent) {
       if (view(one.shard).stamp != version) continue;  // the shard has changed meanwhile
       throw_gone(one.shard, redis::closed_layer_key(m, one.shard, one.number));

@@ -83,6 +83,12 @@ std::vector<std::uint64_t> redis_filter::impl::push_slices(const layered_filter&
       const std::size_t i = from.first_of(s) + l;
       if (i >= from.first_of(s + 1)) continue;
       is_over = false;
+      if (from.layers()[i].start > now + 8 * description.slice()) {  // keys that would never expire
+        throw error(errc::incompatible,
+                    {"a slice of the copy begins more than a window in the future by the clock of the server", where(),
+                     "at most " + std::to_string(now + 8 * description.slice()) + " ms since 1970",
+                     std::to_string(from.layers()[i].start), "compare the clocks of the servers"});
+      }
       if (from.expiry_of(i) <= now) {
         expired.push_back(from.layers()[i].start);
         continue;
@@ -103,6 +109,7 @@ void redis_filter::impl::add_slices(const layered_filter& from, std::span<const 
   struct step {
     std::size_t layer;
     std::vector<std::int64_t> before = {}, after = {};  // numbers of the slices in its shard
+    redis::stamp stamp = {};                            // of the shard when the slice has been added
     bool is_done = false;
   };
   std::vector<step> todo;
@@ -117,6 +124,7 @@ void redis_filter::impl::add_slices(const layered_filter& from, std::span<const 
       const shard_view& v = view(layer.shard);
       one.before = v.numbers;
       one.after = with(v.numbers, number);
+      one.stamp = redis::new_stamp();
       shards.push_back(layer.shard);
       const std::string header = redis::header_key(description, layer.shard);
       const std::string name = redis::layer_key(description, layer.shard, number);
@@ -128,7 +136,7 @@ void redis_filter::impl::add_slices(const layered_filter& from, std::span<const 
       commands.word(name);
       commands.word(name + ":merge");
       commands.word(redis::text_of(v.stamp));
-      commands.word(redis::text_of(redis::new_stamp()));
+      commands.word(redis::text_of(one.stamp));
       commands.word(std::string_view(reinterpret_cast<const char*>(bits.data()), bits.size()));
       commands.word(from.expiry_of(one.layer));
       commands.word(redis::text_of(one.after));
@@ -140,8 +148,8 @@ void redis_filter::impl::add_slices(const layered_filter& from, std::span<const 
     std::erase_if(todo, [&](const step& one) {
       const shard_view& v = view(from.layers()[one.layer].shard);
       if (!v.next.empty() || !v.repairing.empty()) throw_changed_in_push();
-      // The script ran before, and its answer was lost; or the version alone had changed.
-      const bool is_there = one.is_done || one.before != one.after;
+      // The script ran before, and its answer was lost. Another client may have begun the same slice.
+      const bool is_there = one.is_done || (one.before != one.after && v.stamp == one.stamp);
       if (v.numbers == one.after && is_there) return true;
       if (v.numbers != one.before) throw_changed_in_push();
       return false;

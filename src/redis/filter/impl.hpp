@@ -137,7 +137,7 @@ struct redis_filter::impl {
   bool explain_stale(std::span<const std::uint64_t> shards, redis::access how,
                      std::vector<std::uint64_t>* confirmed = nullptr);
 
-  /// Throws unless the newest layers of these shards end as their headers say.
+  /// Throws unless the newest layers of these shards are as long and end as their headers say.
   void throw_unless_back(std::span<const std::uint64_t> shards, redis::access how);
 
   [[noreturn]] void throw_gone(std::uint64_t shard, const std::string& what);

@@ -1,5 +1,6 @@
 // What concerns all bits of a shared filter: counting them, reading them, pulling them, taking in those of another.
 #include "redis/filter/impl.hpp"
+#include "redis/filter/lookup.hpp"
 #include "redis/filter/scripts.hpp"
 
 #include <bloomery/detail/bits.hpp>
@@ -331,6 +332,7 @@ any_filter redis_filter::pull() {
     std::uint64_t bytes;
   };
   std::vector<part> parts;
+  unsigned rounds_in_vain = 0;
   const auto fetch = [&] {
     b.commands.clear();
     for (const part& one : parts) {
@@ -351,7 +353,10 @@ any_filter redis_filter::pull() {
         },
         "pull the filter");
     redis::make_distinct(stale);
+    const std::size_t asked = parts.size();
     std::erase_if(parts, [&](const part& one) { return !std::binary_search(stale.begin(), stale.end(), one.shard); });
+    rounds_in_vain = parts.size() == asked ? rounds_in_vain + 1 : 0;
+    if (rounds_in_vain == redis::most_rounds) redis::throw_restless(b.address);
     if (!stale.empty() && b.explain_stale(stale, redis::access::look_up)) {
       throw error(errc::locked, {"the filter was replaced while it was pulled", b.where(), "", "", hint::pull_again});
     }

@@ -1,4 +1,4 @@
-// What has to be done at one blow, in Lua. Every key is in KEYS, and nothing of a user's is in the text.
+// Atomic operations, in Lua. Every key is in KEYS, and nothing of a user's is in the text.
 //
 // While a shard is repaired (repair.cpp), its newest b has not the header's stamp but the header's `repairing`.
 //
@@ -30,9 +30,10 @@ return 1
 )lua"};
 
 /// KEYS h, newest b, new b, closed name of the newest b; ARGV stamp, new stamp, offset of the stamp in the new b, layer,
-/// number, whether the server may have restarted (0 or 1). What the server refuses, for lack of memory or of rights, changes
-/// nothing. A repaired shard begins the numbers of its layers again, and a server that crashed may have lost a layer: clients
-/// that had not seen that may have written bits where the new layer belongs. They find no stamp, and write them again.
+/// number, whether the server may have restarted (0 or 1). What the server refuses, for lack of memory or of rights,
+/// changes nothing. A repaired shard begins the numbers of its layers again, and a server that crashed may have lost a
+/// layer: clients that had not seen that may have written bits where the new layer belongs. They find no stamp, and write
+/// them again.
 inline constexpr script grow{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 if (redis.call('HGET', KEYS[1], 'repaired') or ARGV[6] == '1') and
@@ -77,9 +78,9 @@ return 1
 )lua"};
 
 /// KEYS h, newest b, new b; ARGV stamp, new stamp, offset of the stamp, generation, milliseconds of one, how many are
-/// kept, expiry of the new b, whether the server may have restarted, as in `grow`. -1: the clock of the server is not there yet. A newest b whose time is not over must be
-/// whole: bits written after its eviction must not pass for it. A repair ends when all generations that are kept began
-/// after it did.
+/// kept, expiry of the new b, whether the server may have restarted, as in `grow`. -1: the clock of the server is not
+/// there yet. A newest b whose time is not over must be whole: bits written after its eviction must not pass for it. A
+/// repair ends when all generations that are kept began after it did.
 inline constexpr script rotate{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 local now = redis.call('TIME')
@@ -288,8 +289,9 @@ if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] or redis.call('GETRANGE', KEY
   return 0
 end
 redis.call('SET', KEYS[3], ARGV[2])
-redis.call('BITOP', 'OR', KEYS[2], KEYS[2], KEYS[3])
+local merged = redis.pcall('BITOP', 'OR', KEYS[2], KEYS[2], KEYS[3])
 redis.call('DEL', KEYS[3])
+if type(merged) == 'table' then return redis.error_reply(merged['err']) end
 local left = redis.call('PTTL', KEYS[1])
 if left > 0 then redis.call('PEXPIRE', KEYS[2], left) end
 return 1
@@ -303,8 +305,9 @@ if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] or redis.call('GETRANGE', KEY
 end
 if KEYS[3] == KEYS[2] then
   redis.call('SET', KEYS[4], ARGV[3])
-  redis.call('BITOP', 'OR', KEYS[3], KEYS[3], KEYS[4])
+  local merged = redis.pcall('BITOP', 'OR', KEYS[3], KEYS[3], KEYS[4])
   redis.call('DEL', KEYS[4])
+  if type(merged) == 'table' then return redis.error_reply(merged['err']) end
 else
   if redis.call('EXISTS', KEYS[3]) > 0 then return redis.error_reply('BLOOMERYEXISTS ' .. KEYS[3]) end
   local closed = string.rep('\0', 16)

@@ -306,13 +306,16 @@ void redis_filter::impl::throw_unless_back(std::span<const std::uint64_t> shards
     const std::string newest = redis::layer_key(description, shard, view(shard).newest());
     commands.begin(redis::slot_of(newest), mode::write);
     commands.command({"GETRANGE", newest, "-16", "-1"});
+    commands.command({"STRLEN", newest});
   }
   std::optional<std::uint64_t> gone;
   run(
       [&](std::size_t group, reply r) {
         const shard_view& v = view(shards[group]);
         const bool is_refilled = how == redis::access::write && !v.repairing.empty();
-        if (r.text() != (is_refilled ? v.repairing : redis::text_of(v.stamp))) gone = shards[group];
+        const bool has_stamp = r.text() == (is_refilled ? v.repairing : redis::text_of(v.stamp));
+        const auto bytes = static_cast<std::uint64_t>(r.next().integer());
+        if (!has_stamp || bytes != v.layers.back().string_bytes()) gone = shards[group];
       },
       "read the end of a layer");
   if (gone) throw_gone(*gone, redis::layer_key(description, *gone, view(*gone).newest()));

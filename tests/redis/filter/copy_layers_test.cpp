@@ -273,6 +273,14 @@ TEST_F(CopyLayers, OfAFilterThatLostALayerIsRefused) {
   }
 }
 
+TEST_F(CopyLayers, OfAFilterThatWasCutIsRefusedInOnePieceToo) {
+  redis_filter fixed = redis_filter::create(at("fixed"), bloomery_tests::integers(1000, 0.01));
+  const std::string layer = server->shard("fixed", 0) + ":0";
+  server->command({"SET", layer, server->command({"GETRANGE", layer, "-16", "-1"}).text()});
+
+  EXPECT_EQ(code_of([&] { fixed.pull(); }), errc::damaged);
+}
+
 // A repair may give a layer the number of one that was lost; a copy of both would miss keys.
 TEST_F(CopyLayers, IsRefusedIfAShardIsRepairedMeanwhile) {
   bloomery_tests::proxy net(server->socket());

@@ -406,6 +406,16 @@ TEST_F(CopySlices, ThatHaveExpiredAreNotPushed) {
   }
 }
 
+TEST_F(CopySlices, OfAFilterWhoseNewestSliceWasCutAreRefused) {
+  fill("f", windowed(1));
+  const std::string shard = server->shard("f", 0);
+  const std::string newest =
+      shard + ":" + std::to_string(numbers_in(server->command({"HGET", shard + ":h", "layers"}).text()).back());
+  server->command({"SET", newest, server->command({"GETRANGE", newest, "-16", "-1"}).text()});
+
+  EXPECT_EQ(code_of([&] { redis_filter::open(at("f")).pull_layers(); }), errc::damaged);
+}
+
 // A server whose clock is behind.
 TEST_F(CopySlices, OfTheFutureArePushedWithTheirTimes) {
   const twin truth = fill("f", windowed(3));
@@ -438,6 +448,34 @@ TEST_F(CopySlices, AreNotMixedWithThoseOfAWriterThatBeginsASlice) {
 
   EXPECT_EQ(code_of([&] { redis_filter::create_from(through(net, "again"), copy); }), errc::locked);
   EXPECT_TRUE(net.has_acted());
+}
+
+// The slice of the copy is newer than those of the filter, and another client begins it first.
+TEST_F(CopySlices, AreNotTakenForASliceThatAnotherWriterBegins) {
+  bloomery_tests::proxy net(server->socket());
+  fill("f", windowed(1));
+  const layered_filter copy = moved(redis_filter::open(at("f")).pull_layers(), 1);
+  const std::string number = std::to_string(copy.layers().back().start / long_slice);
+  net.before(":" + number + ":merge", [&] {
+    const std::string shard = server->shard("again", 0);
+    const std::string layers(server->command({"HGET", shard + ":h", "layers"}).text());
+    const std::string newest = shard + ":" + std::to_string(numbers_in(layers).back());
+    const std::string end = std::to_string(server->command({"STRLEN", newest}).integer() - 16);
+    const std::string stamp = "another client's";
+    server->command({"SETRANGE", newest, end, std::string(16, '\0')});
+    server->command({"SETRANGE", shard + ":" + number, end, stamp});
+    server->command({"HSET", shard + ":h", "stamp", stamp, "layers", layers + "," + number});
+  });
+
+  EXPECT_EQ(code_of([&] { redis_filter::create_from(through(net, "again"), copy); }), errc::locked);
+  EXPECT_TRUE(net.has_acted());
+}
+
+TEST_F(CopySlices, OfADistantFutureAreRefused) {
+  fill("f", windowed(1));
+  const layered_filter copy = moved(redis_filter::open(at("f")).pull_layers(), 9);
+
+  EXPECT_EQ(code_of([&] { redis_filter::create_from(at("again"), copy); }), errc::incompatible);
 }
 
 TEST_F(CopySlices, CanExpireTogetherAndKeepTheirOwnTimesOtherwise) {
