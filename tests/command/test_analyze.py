@@ -269,7 +269,8 @@ class Analyze(CommandTest):
 
     def test_bad_input_is_refused_with_the_way_out(self) -> None:
         self.refused("analyze", "-p", "3%", says="-n.*for example")
-        for name in "chart.pdf", "chart", "chart.SVG.txt", "":
+        self.refused("analyze", "-n", 100, "-o", "", says="--output: the name is empty")
+        for name in "chart.pdf", "chart", "chart.SVG.txt":
             self.refused("analyze", "-n", 100, "-o", name, says=r"-o: .*expected NAME\.svg or NAME\.png.*add \.svg or \.png")
         self.refused("analyze", "-n", 100, "-o", "no/such/chart.svg", says=r"no/such/chart\.svg: cannot create: no such file")
         os.mkdir(self.path("folder.svg"))
