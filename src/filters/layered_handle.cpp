@@ -169,7 +169,7 @@ class layered_handle final : public filter_handle {
   }
 
  private:
-  // Of a window, never before the copy was made.
+  // When lookups in a window take place: the clock's time, but no earlier than the copy.
   std::uint64_t now() const {
     const layered_params& p = filter_.parameters();
     if (!p.filter.has_window()) return 0;

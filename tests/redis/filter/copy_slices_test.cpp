@@ -284,7 +284,7 @@ TEST_F(CopySlices, HasAllKeysIfASliceBeginsDuringThePull) {
   EXPECT_EQ(std::ranges::count(answers_of(*copy, keys_from(0, 3000)), true), 3000);
 }
 
-// The client is told that the oldest slice is about to expire, and it is gone when its bits are read.
+// By the client's clock the oldest slice is about to expire, and it is deleted before its bits are read.
 TEST_F(CopySlices, LeavesOutASliceThatExpiresDuringThePull) {
   constexpr std::uint64_t shards = 3;
   bloomery_tests::proxy net(server->socket());
