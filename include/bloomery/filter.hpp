@@ -226,9 +226,10 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     detail::check_answers("filter::insert", keys.size(), is_new.size());
     want_writable();
     std::uint8_t* const out = is_new.empty() ? nullptr : is_new.data();
-    kind::each_source(hash_, keys, [&](const hash_span& some, std::size_t first) {
+    const auto insert = [&](const hash_span& some, std::size_t first) {
       insert_source(some, out == nullptr ? nullptr : out + first);
-    });
+    };
+    kind::each_source(hash_, keys, insert, blocks());
   }
 
   /// The same for a range of keys: a vector, an array, a list, a view; also of another type of text, or of integers.
@@ -246,9 +247,10 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
       const std::size_t total = detail::count_of(keys);
       detail::check_answers("filter::insert", total, is_new.size());
       want_writable();
-      kind::each_source_of(hash_, std::begin(keys), total, [&](const hash_span& some, std::size_t first) {
+      const auto insert = [&](const hash_span& some, std::size_t first) {
         insert_source(some, is_new.empty() ? nullptr : is_new.data() + first);
-      });
+      };
+      kind::each_source_of(hash_, std::begin(keys), total, insert, blocks());
     }
   }
 
@@ -345,9 +347,10 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   /// @throws error invalid_argument: the bitmap is shorter
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
     detail::check_bitmap("filter::may_contain", keys.size(), bitmap.size());
-    kind::each_source(hash_, keys, [&](const hash_span& some, std::size_t first) {
+    const auto look_up = [&](const hash_span& some, std::size_t first) {
       has_batch<Layout>(storage_.data(), params_.geometry, some, bitmap.data() + first / 64);
-    });
+    };
+    kind::each_source(hash_, keys, look_up, blocks());
   }
 
   /// The same for a range of keys, see insert().
@@ -358,9 +361,10 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     } else {
       const std::size_t total = detail::count_of(keys);
       detail::check_bitmap("filter::may_contain", total, bitmap.size());
-      kind::each_source_of(hash_, std::begin(keys), total, [&](const hash_span& some, std::size_t first) {
+      const auto look_up = [&](const hash_span& some, std::size_t first) {
         has_batch<Layout>(storage_.data(), params_.geometry, some, bitmap.data() + first / 64);
-      });
+      };
+      kind::each_source_of(hash_, std::begin(keys), total, look_up, blocks());
     }
   }
 
@@ -375,18 +379,16 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   ///     assert(known == std::vector<std::string>{"Ada"});
   template <detail::key_range<Key> Range, std::invocable<std::size_t, bool> Answer>
   void may_contain(Range&& keys, Answer&& answer) const {
-    kind::each_source_of(
-        hash_, std::begin(keys), detail::count_of(keys), [&](const hash_span& some, std::size_t first) {
-          std::array<std::uint64_t, 64>
-              bitmap;  // integers come all at once if the kernels hash them, others by batches
-          for (std::size_t begin = 0; begin < some.size(); begin += 64 * bitmap.size()) {
-            const std::size_t rest = some.size() - begin;
-            const hash_span part = some.part(begin, rest < 64 * bitmap.size() ? rest : 64 * bitmap.size());
-            has_batch<Layout>(storage_.data(), params_.geometry, part, bitmap.data());
-            for (std::size_t i = 0; i < part.size(); ++i)
-              answer(first + begin + i, (bitmap[i / 64] >> i % 64 & 1) != 0);
-          }
-        });
+    const auto look_up = [&](const hash_span& some, std::size_t first) {
+      std::array<std::uint64_t, 64> bitmap;  // integers come all at once if the kernels hash them, others by batches
+      for (std::size_t begin = 0; begin < some.size(); begin += 64 * bitmap.size()) {
+        const std::size_t rest = some.size() - begin;
+        const hash_span part = some.part(begin, rest < 64 * bitmap.size() ? rest : 64 * bitmap.size());
+        has_batch<Layout>(storage_.data(), params_.geometry, part, bitmap.data());
+        for (std::size_t i = 0; i < part.size(); ++i) answer(first + begin + i, (bitmap[i / 64] >> i % 64 & 1) != 0);
+      }
+    };
+    kind::each_source_of(hash_, std::begin(keys), detail::count_of(keys), look_up, blocks());
   }
 
   /// Looks a range of keys up: found[i] is the answer for key i.
@@ -547,6 +549,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   using core = detail::filter_core<Key, Layout, Hash, Storage>;
   using kind = typename core::kind;
   using core::batch;
+  using core::blocks;
   using core::cells;
   using core::changed_everywhere;
   using core::estimate_count;

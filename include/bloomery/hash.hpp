@@ -113,6 +113,18 @@ struct xxh3 {
   void each(std::span<const std::string_view> keys, key_hash* out) const noexcept;
 };
 
+namespace detail {
+
+/// The blocks of a filter, for prefetching the block of each key as soon as the key is hashed. A key's block is number
+/// hi64(hash64 * count); where a layout rounds differently, a few blocks are prefetched in vain.
+struct block_prefetch {
+  const std::uint8_t* bytes = nullptr;
+  std::uint64_t count = 0;
+  std::uint32_t block_bytes = 0;
+};
+
+}  // namespace detail
+
 /// XXH3 with 64 bits: the default for bytes in layouts that read hash64 only. It takes less time than xxh3. hash64 is
 /// XXH3_64bits, which for keys of 4 to 240 bytes differs from the low64 of xxh3, and high64 = mix64(hash64 + 2^64/phi).
 /// Two distinct keys therefore share the whole hash with probability 2^-64; name xxh3 where that is too much for classic.
@@ -135,6 +147,10 @@ struct xxh3_64 {
 
   /// The hash64 of many keys, in one call.
   void each_hash64(std::span<const std::string_view> keys, std::uint64_t* out) const noexcept;
+
+  /// The same, prefetching the block of each key.
+  void each_hash64(std::span<const std::string_view> keys, std::uint64_t* out,
+                   const detail::block_prefetch& blocks) const noexcept;
 
  private:
   static constexpr key_hash of_hash64(std::uint64_t hash64) noexcept {

@@ -273,14 +273,17 @@ TEST(Xxh364, EqualsTheReferencesSelfTest) {
   for (const xxh3_64_vector& vector : xxh3_64_vectors) {
     const std::string bytes = self_test_bytes(vector.length);
     const std::string_view view = bytes;
-    std::uint64_t alone = 0;
+    std::uint64_t alone = 0, prefetching = 0;
     key_hash in_a_batch{};
+    const std::array<std::uint8_t, 64> block{};
 
     xxh3_64{vector.seed}.each_hash64({&view, 1}, &alone);
+    xxh3_64{vector.seed}.each_hash64({&view, 1}, &prefetching, {block.data(), 2, 32});
     xxh3_64{vector.seed}.each({&view, 1}, &in_a_batch);
 
     EXPECT_EQ(xxh3_64{vector.seed}(bytes).hash64, vector.hash64) << vector.length << " bytes, seed " << vector.seed;
     EXPECT_EQ(alone, vector.hash64);
+    EXPECT_EQ(prefetching, vector.hash64);
     EXPECT_EQ(in_a_batch, xxh3_64{vector.seed}(bytes));
   }
 }

@@ -49,10 +49,12 @@ class filter_core {
 
   std::uint64_t insert_counting(std::span<const Key> keys) noexcept {
     std::uint64_t all_new = 0;
-    kind::each_source(hash_, keys,
-                      [&](const hash_span& some, std::size_t) { all_new += insert_source(some, nullptr); });
+    const auto insert = [&](const hash_span& some, std::size_t) { all_new += insert_source(some, nullptr); };
+    kind::each_source(hash_, keys, insert, blocks());
     return all_new;
   }
+
+  block_prefetch blocks() const noexcept { return kind::blocks_of(storage_.data(), params_.geometry); }
 
   // Returns the number of certainly new keys.
   std::uint64_t insert_source(const hash_span& keys, std::uint8_t* is_new) noexcept {
