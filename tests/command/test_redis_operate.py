@@ -122,7 +122,7 @@ class List(RedisTest):
 class Rights(RedisTest):
     def test_those_that_are_documented_are_enough(self) -> None:
         with open(os.path.join(SOURCE, "docs", "redis.md")) as file:
-            [more] = re.findall(r"(?s)Besides the rights below, (.*?)\n\n", file.read())
+            [more] = re.findall(r"(?s)Besides the permissions below, (.*?)\n\n", file.read())
         rules = re.findall(r"\+[a-z|]+", more)
         self.assertEqual(rules, ["+scan", "+memory|usage", "+object|idletime"])
         for name in ("f", "other"):
