@@ -394,8 +394,25 @@ struct any_filter::impl {
     return all_new;
   }
 
+  // Lookups of text by hash64 alone. Blocks of one cache line at most are prefetched while keys are hashed.
+  [[gnu::noinline]] void look_up_text(key_span keys, std::uint64_t* bitmap) const {
+    constexpr std::uint32_t line_bits = 512;
+    detail::block_prefetch blocks;
+    if (layout->block_bits <= line_bits)
+      blocks = {data, parameters.geometry.bits / layout->block_bits, layout->block_bits / 8};
+    std::array<std::string_view, 128> views;
+    std::array<std::uint64_t, views.size()> hash64s;
+    for (std::size_t first = 0; first < keys.size(); first += views.size()) {
+      const std::size_t count = std::min(views.size(), keys.size() - first);
+      for (std::size_t i = 0; i < count; ++i) views[i] = keys.text(first + i);
+      hash->hash64_of_bytes(seed, std::span(views).first(count), hash64s.data(), blocks);
+      look_up_source(hash_span::hash64s({hash64s.data(), count}), bitmap + first / 64);
+    }
+  }
+
   void look_up(key_span keys, std::uint64_t* bitmap) const {
     if (layout != nullptr) {
+      if (uses_hash64() && hash->hash64_of_bytes != nullptr && keys.is_text()) return look_up_text(keys, bitmap);
       return each_source(keys,
                          [&](const hash_span& some, std::size_t first) { look_up_source(some, bitmap + first / 64); });
     }

@@ -71,12 +71,20 @@ void hash_with(const hash_seed& seed, std::span<const Key> keys, key_hash* out) 
 }
 
 template <class Hash>
+void hash64_with(const hash_seed& seed, std::span<const std::string_view> keys, std::uint64_t* out,
+                 const detail::block_prefetch& blocks) {
+  if (blocks.bytes == nullptr) return with_seed<Hash>(seed).each_hash64(keys, out);
+  with_seed<Hash>(seed).each_hash64(keys, out, blocks);
+}
+
+template <class Hash>
 constexpr hash_row row_of_hash() {
   hash_row row{Hash::name,
                std::numeric_limits<std::uint64_t>::max(),
                false,
                nullptr,
                hash_with<Hash, std::uint64_t>,
+               nullptr,
                std::same_as<Hash, siphash>,
                std::same_as<Hash, mix>,
                std::same_as<Hash, identity>};
@@ -85,6 +93,7 @@ constexpr hash_row row_of_hash() {
     row.takes_bytes = true;
     row.of_bytes = hash_with<Hash, std::string_view>;
   }
+  if constexpr (std::same_as<Hash, xxh3_64>) row.hash64_of_bytes = hash64_with<Hash>;
   return row;
 }
 
