@@ -1,22 +1,22 @@
-# The front door. Each target is a few presets of CMakePresets.json or a file of tools/; what they do is said there.
+# The common tasks. Each target runs presets of CMakePresets.json or a script of tools/, which document the details.
 #
-#   make demo             deduplicate and screen a real list: of this Debian's package index, or FILE=...
-#   make build            the command, at build/release/bloomery
-#   make check            the short loop: build and run the unit tests and the model; a minute or two when little has changed
-#   make test             everything: all tests, both compilers, AddressSanitizer, the fuzz targets' fixed runs
-#   make test-long        the same with the tests' longer forms, ThreadSanitizer, AArch64 in an emulator, Debian 13, make fuzz
-#   make test-statistics  predicted, certified and measured rates, the longer form alone: a quarter of an hour
-#   make bench            measure, in about 20 minutes; results in build/bench/
-#   make bench-quick      the library alone, in two minutes
-#   make bench-all        everything: 100 million lines, a thousand million keys; two hours, 9 GB of disk, 16 GB of memory
-#   make bench-redis      filters on a Redis server: its processor time, memory, growth; in a few minutes
-#   make bench-publish    the results into docs/performance.md
-#   make fuzz             explore for FUZZ_SECONDS=600, from what earlier explorations learnt
-#   make format           clang-format the sources
-#   make lint             include layers, formatting; clang-tidy on what differs from main
-#   make lint-all         the same with clang-tidy on everything: twenty minutes of two processors
+#   make demo             deduplicate and check a real list: the URLs of this Debian's package index, or FILE=...
+#   make build            build the command, build/release/bloomery
+#   make check            build and run the unit and model tests; a minute or two after a small change
+#   make test             all tests with g++ and with clang and AddressSanitizer, and fixed runs of the fuzz targets
+#   make test-long        also longer forms of the tests, ThreadSanitizer, AArch64 in an emulator, Debian 13, fuzzing
+#   make test-statistics  compare expected, exact and measured FPR with many lookups; a quarter of an hour
+#   make bench            run the benchmarks, about 20 minutes; results in build/bench/
+#   make bench-quick      benchmark the library only, two minutes
+#   make bench-all        all benchmarks: 100 million lines, 1 billion keys; two hours, 9 GB of disk, 16 GB of memory
+#   make bench-redis      benchmark filters on a Redis server: its processor time, memory and growth; a few minutes
+#   make bench-publish    write the results to docs/performance.md
+#   make fuzz             fuzz for FUZZ_SECONDS=600 per target; keeps and reuses what earlier runs found
+#   make format           format the sources with clang-format
+#   make lint             check include layers and formatting; clang-tidy on files that differ from main
+#   make lint-all         the same with clang-tidy on all files; 20 minutes on two processors
 #   make install          cmake --install, to PREFIX=/usr/local
-#   make clean            forget build/
+#   make clean            remove build/
 
 FILE ?=
 FUZZ_SECONDS ?= 600
@@ -24,7 +24,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
-# Many tests wait, for servers and for the browser.
+# More tests than processors: many tests wait for servers or the browser.
 export CTEST_PARALLEL_LEVEL = $(shell expr 2 '*' $(JOBS))
 
 .PHONY: build demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all lint-quick install clean install-dependencies
@@ -43,7 +43,7 @@ check:
 	cmake --build --preset dev --target bloomery_tests
 	ctest --preset dev -L '^(unit|model)$$'
 
-# Both compilers: asan is clang's, dev g++'s. The whole suite of dev comes last: it is the summary to read.
+# asan uses clang, dev uses g++. dev runs last because its summary covers all tests.
 test: install-dependencies lint-quick
 	cmake --workflow --preset asan
 	cmake --workflow --preset dev
@@ -94,7 +94,7 @@ format:
 	tools/install-dependencies format
 	tools/sources | xargs clang-format -i
 
-# What takes seconds, and begins make test.
+# Takes seconds; the first step of make test.
 lint-quick:
 	tools/check-layers
 	tools/check-format
