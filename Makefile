@@ -1,22 +1,23 @@
-# The front door. Each target is a few presets of CMakePresets.json or a file of tools/; what they do is said there.
+# The front door. Each target runs presets of CMakePresets.json or a script of tools/, which document the details.
 #
-#   make demo             deduplicate and screen a real list: of this Debian's package index, or FILE=...
+#   make demo             deduplicate and screen a real list: the package index of this Debian, or FILE=...
 #   make build            the command, at build/release/bloomery
-#   make check            the short loop: build and run the unit tests and the model; a minute or two when little has changed
-#   make test             everything: all tests, both compilers, AddressSanitizer, the fuzz targets' fixed runs
-#   make test-long        the same with the tests' longer forms, ThreadSanitizer, AArch64 in an emulator, Debian 13, make fuzz
-#   make test-statistics  predicted, certified and measured rates, the longer form alone: a quarter of an hour
+#   make check            the short loop: build and run the unit and model tests; a minute or two after a small change
+#   make test             make lint, then all tests with both compilers, AddressSanitizer and fixed fuzz inputs
+#   make test-long        the same with longer forms of the tests, ThreadSanitizer, AArch64 in an emulator, Debian 13,
+#                         make fuzz
+#   make test-statistics  expected, exact and measured false-positive rates, the longer form alone: 15 minutes
 #   make bench            measure, in about 20 minutes; results in build/bench/
 #   make bench-quick      the library alone, in two minutes
-#   make bench-all        everything: 100 million lines, a thousand million keys; two hours, 9 GB of disk, 16 GB of memory
-#   make bench-redis      filters on a Redis server: its processor time, memory, growth; in a few minutes
-#   make bench-publish    the results into docs/performance.md
-#   make fuzz             explore for FUZZ_SECONDS=600, from what earlier explorations learnt
+#   make bench-all        everything: 100 million lines, a billion keys; two hours, 9 GB of disk, 16 GB of memory
+#   make bench-redis      filters on a Redis server: processor time, memory, growth; in a few minutes
+#   make bench-publish    copy the results into docs/performance.md
+#   make fuzz             explore for FUZZ_SECONDS=600, starting from the corpus of earlier runs
 #   make format           clang-format the sources
-#   make lint             include layers, formatting; clang-tidy on what differs from main
-#   make lint-all         the same with clang-tidy on everything: twenty minutes of two processors
+#   make lint             include layers, formatting, wording, and clang-tidy on the files that differ from main
+#   make lint-all         the same with clang-tidy on all files: 20 minutes on two processors
 #   make install          cmake --install, to PREFIX=/usr/local
-#   make clean            forget build/
+#   make clean            remove build/
 
 FILE ?=
 FUZZ_SECONDS ?= 600
@@ -27,7 +28,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 # Many tests wait, for servers and for the browser.
 export CTEST_PARALLEL_LEVEL = $(shell expr 2 '*' $(JOBS))
 
-.PHONY: build demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all lint-quick install clean install-dependencies
+.PHONY: build demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all install clean install-dependencies
 .NOTPARALLEL:
 .DEFAULT_GOAL := build
 
@@ -44,7 +45,7 @@ check:
 	ctest --preset dev -L '^(unit|model)$$'
 
 # Both compilers: asan is clang's, dev g++'s. The whole suite of dev comes last: it is the summary to read.
-test: install-dependencies lint-quick
+test: install-dependencies lint
 	cmake --workflow --preset asan
 	cmake --workflow --preset dev
 
@@ -94,16 +95,15 @@ format:
 	tools/install-dependencies format
 	tools/sources | xargs clang-format -i
 
-# What takes seconds, and begins make test.
-lint-quick:
+# Takes seconds if no C++ file differs from main.
+lint:
 	tools/check-layers
 	tools/check-format
+	tools/check-words
+	tools/check-tidy
 
-lint: lint-changed = --changed
-lint lint-all: lint-quick
-	tools/install-dependencies build test format
-	cmake --preset clang
-	tools/sources $(lint-changed) '*.cpp' | grep -v -E '^(bench|fuzz|tests/consumers)/' | xargs -r -P $(JOBS) -n 1 clang-tidy --quiet -p build/clang
+lint-all: lint
+	tools/check-tidy --all
 
 install: build
 	cmake --install build/release --prefix "$(PREFIX)"
