@@ -27,8 +27,8 @@ if(TARGET bloomery_cli)
   install(FILES "${completions}/fish" RENAME bloomery.fish DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d" OPTIONAL)
 endif()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-if(EXISTS "${PROJECT_SOURCE_DIR}/docs/bloomery.1")
-  install(FILES "${PROJECT_SOURCE_DIR}/docs/bloomery.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+if(TARGET bloomery_cli)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" FILES_MATCHING PATTERN "*.1")
 endif()
 
 # find_package(bloomery), and with COMPONENTS redis
