@@ -15,7 +15,7 @@ Paragraph = list[Line]
 
 # mdoc macros that end a paragraph, and those whose arguments are no prose.
 MDOC_BREAKS = {"Pp", "Sh", "Ss", "It", "Bl", "El", "Bd", "Ed", "D1", "Dl", "Nd", "Dd", "Dt", "Os"}
-MDOC_NO_PROSE = {"Dd", "Dt", "Os", "Bl", "El", "Bd", "Ed", "D1", "Dl", "Xr"}
+MDOC_NO_PROSE = {"Pp", "It", "Dd", "Dt", "Os", "Bl", "El", "Bd", "Ed", "D1", "Dl"}
 
 # Comments and strings of C++, TypeScript and their like; a raw string is a program in another language.
 C_TOKEN = re.compile(
@@ -50,40 +50,41 @@ def markdown(text: str) -> Iterator[Paragraph]:
 
 
 def plain_mdoc(words: list[str]) -> str:
-    """What a line of mdoc macros prints, roughly."""
-    result: list[str] = []
-    dash = ""
-    if words[0] in {"Ql", "Li"} or words[:2] in (["Pq", "Ql"], ["Pq", "Li"]):  # literal text
-        return " ".join(f"`{word}`" for word in words if word not in {"Pq", "Ql", "Li", ","})
-    for word in words:
-        if word == "Fl":
-            dash = "-"
-        elif re.fullmatch(r"[A-Z][a-z0-9]", word):
-            dash = ""
-        elif re.fullmatch(r"[.,;:)]", word) and result:
-            result[-1] += word
+    """What a line of mdoc macros prints, roughly; literal text in backticks."""
+    result = ""
+    before, macro = " ", ""
+    for i, word in enumerate(words):
+        if re.fullmatch(r"[A-Z][a-z0-9]", word):
+            before = "" if word == "Ns" else before
+            macro = word if word != "Ns" else macro
+        elif re.fullmatch(r"[.,;:)]", word):
+            result += word
+        elif macro == "Xr" and re.fullmatch(r"\d", word):
+            result += f"({word})"
         else:
-            result.append(dash + word.strip('"'))
-            dash = "-" if dash and word != "," and result[-1].endswith(",") else ""
-    return " ".join(result)
+            text = word.strip('"')
+            text = f"-{text}" if macro == "Fl" else f"`{text}`" if macro in ("Ql", "Li") else f'"{text}' if words[i - 1] == "Dq" else text
+            result += before + text + ('"' if macro == "Dq" and (i + 1 == len(words) or re.fullmatch(r"[.,;:)]", words[i + 1])) else "")
+            before = " "
+    return result.strip()
 
 
 def mdoc(text: str) -> Iterator[Paragraph]:
     paragraph: Paragraph = []
     literal = False
+    section = ""
     for number, line in enumerate(text.splitlines(), 1):
-        if line.startswith('.\\"'):
-            continue
         words = re.findall(r'"[^"]*"|\S+', line[1:]) if line.startswith(".") else []
         name = words[0] if words else ""
         if name in MDOC_BREAKS and paragraph:
             yield paragraph
             paragraph = []
+        section = line[4:] if name == "Sh" else section
         literal = (literal or (name == "Bd" and "-literal" in words)) and name != "Ed"
-        if literal or name in MDOC_NO_PROSE or name in {"Pp", "It"}:
+        if literal or name in MDOC_NO_PROSE or name.startswith("\\") or section in ("SYNOPSIS", "SEE ALSO"):
             continue
         paragraph.append((number, plain_mdoc(words) if words else line))
-        if re.search(r"[.!?]\)?$", paragraph[-1][1]):  # in mdoc a sentence ends with its line
+        if name in ("Sh", "Ss", "Nd") or re.search(r"[.!?]\)?$", paragraph[-1][1]):  # in mdoc a sentence ends with its line
             yield paragraph
             paragraph = []
     if paragraph:
