@@ -3,7 +3,7 @@
 #   make demo             deduplicate and check a real list: the URLs of this Debian's package index, or FILE=...
 #   make build            build the command, build/release/bloomery
 #   make check            build and run the unit and model tests; a minute or two after a small change
-#   make test             all tests with g++ and with clang and AddressSanitizer, and fixed runs of the fuzz targets
+#   make test             make lint, all tests with g++ and with clang and AddressSanitizer, fixed runs of fuzz targets
 #   make test-long        also longer forms of the tests, ThreadSanitizer, AArch64 in an emulator, Debian 13, fuzzing
 #   make test-statistics  compare expected, exact and measured FPR with many lookups; a quarter of an hour
 #   make bench            run the benchmarks, about 20 minutes; results in build/bench/
@@ -13,7 +13,7 @@
 #   make bench-publish    write the results to docs/performance.md
 #   make fuzz             fuzz for FUZZ_SECONDS=600 per target; keeps and reuses what earlier runs found
 #   make format           format the sources with clang-format
-#   make lint             check include layers and formatting; clang-tidy on files that differ from main
+#   make lint             check include layers, formatting and wording; clang-tidy on files that differ from main
 #   make lint-all         the same with clang-tidy on all files; 20 minutes on two processors
 #   make install          cmake --install, to PREFIX=/usr/local
 #   make clean            remove build/
@@ -27,7 +27,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 # More tests than processors: many tests wait for servers or the browser.
 export CTEST_PARALLEL_LEVEL = $(shell expr 2 '*' $(JOBS))
 
-.PHONY: build demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all lint-quick install clean install-dependencies
+.PHONY: build demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all install clean install-dependencies
 .NOTPARALLEL:
 .DEFAULT_GOAL := build
 
@@ -44,7 +44,7 @@ check:
 	ctest --preset dev -L '^(unit|model)$$'
 
 # asan uses clang, dev uses g++. dev runs last because its summary covers all tests.
-test: install-dependencies lint-quick
+test: install-dependencies lint
 	cmake --workflow --preset asan
 	cmake --workflow --preset dev
 
@@ -94,16 +94,15 @@ format:
 	tools/install-dependencies format
 	tools/sources | xargs clang-format -i
 
-# Takes seconds; the first step of make test.
-lint-quick:
+# Takes seconds if no C++ file differs from main.
+lint:
 	tools/check-layers
 	tools/check-format
+	tools/check-words
+	tools/check-tidy
 
-lint: lint-changed = --changed
-lint lint-all: lint-quick
-	tools/install-dependencies build test format
-	cmake --preset clang
-	tools/sources $(lint-changed) '*.cpp' | grep -v -E '^(bench|fuzz|tests/consumers)/' | xargs -r -P $(JOBS) -n 1 clang-tidy --quiet -p build/clang
+lint-all: lint
+	tools/check-tidy --all
 
 install: build
 	cmake --install build/release --prefix "$(PREFIX)"

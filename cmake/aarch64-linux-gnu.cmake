@@ -8,5 +8,5 @@ if(BLOOMERY_QEMU)
   set(CMAKE_CROSSCOMPILING_EMULATOR "${BLOOMERY_QEMU}")
 endif()
 
-# Whole programs: the emulator then need not be told where the other machine's libraries are.
+# Link statically: the emulator then needs no path to the libraries of the target.
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-static")

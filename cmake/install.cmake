@@ -1,4 +1,4 @@
-# Libraries, headers, command, man page; bloomery is then found by find_package(bloomery) and by pkg-config.
+# Installs libraries, headers, command and man pages; find_package(bloomery) and pkg-config then find bloomery.
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/bloomery")
@@ -27,8 +27,8 @@ if(TARGET bloomery_cli)
   install(FILES "${completions}/fish" RENAME bloomery.fish DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d" OPTIONAL)
 endif()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-if(EXISTS "${PROJECT_SOURCE_DIR}/docs/bloomery.1")
-  install(FILES "${PROJECT_SOURCE_DIR}/docs/bloomery.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+if(TARGET bloomery_cli)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" FILES_MATCHING PATTERN "*.1")
 endif()
 
 # find_package(bloomery), and with COMPONENTS redis
@@ -42,7 +42,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/bloomeryConfigVersion.cm
 install(FILES "${PROJECT_BINARY_DIR}/bloomeryConfig.cmake" "${PROJECT_BINARY_DIR}/bloomeryConfigVersion.cmake"
         DESTINATION "${package_dir}")
 
-# pkg-config: the prefix is told from where the file lies, so that `cmake --install --prefix` may move the whole.
+# pkg-config: the prefix follows from the place of the .pc file, so that `cmake --install --prefix` can move everything.
 file(RELATIVE_PATH prefix_from_pc "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
 cmake_path(IS_ABSOLUTE CMAKE_INSTALL_LIBDIR libdir_is_absolute)
@@ -63,7 +63,7 @@ function(install_pc pc_name)
   install(FILES "${PROJECT_BINARY_DIR}/${pc_name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endfunction()
 
-# Who links a static library must name what it needs, too; a shared one carries its own.
+# A program that links a static library must also link the dependencies of the library; a shared library brings its own.
 set(description "${PROJECT_DESCRIPTION} (C++20)")
 set(redis_description "Bloom filters on servers of Redis or Valkey that many machines share (C++20)")
 set(bloomery_itself "bloomery = ${PROJECT_VERSION}")

@@ -118,6 +118,12 @@ class Static(Installed, unittest.TestCase):
             with open(os.path.join(self.prefix, "share", place), encoding="utf-8") as script:
                 self.assertEqual(script.read(), run(command, "completion", shell))
 
+    def test_the_manual_pages_are_installed(self) -> None:
+        installed = os.listdir(os.path.join(self.prefix, "share", "man", "man1"))
+
+        self.assertIn("bloomery-build.1", installed)
+        self.assertEqual(sorted(installed), sorted(os.listdir(os.path.join(SOURCE, "docs", "man"))))
+
 
 class Shared(Installed, unittest.TestCase):
     """Made by a program that has bloomery's source beside its own and wants shared libraries, and their installation.

@@ -1,111 +1,151 @@
-"""The man page and the command's own --help have the same options, command by command."""
+"""Manual pages: one for each command, with the options that --help prints and no others, and free of formatting errors.
 
+A page of a group, bloomery-redis(1), has a subsection for each of its commands, and one for options of several commands. An
+option there begins with a list of those commands (".Cm drop , clear :"); without a list it belongs to all.
+"""
+
+import glob
 import os
 import re
+import shutil
+import subprocess
 import unittest
-from collections.abc import Iterator
 
 from support import CommandTest
 
-GROUPS = {"noisy": ("split", "check"), "redis": ("list", "drop", "clear", "reset", "expire", "persist", "rotate", "replace", "repair", "gc", "doctor")}
-SERVERS = "With an address"  # the heading of --help for options of filters on Redis
+FOLDER = os.path.join(os.environ["BLOOMERY_SOURCE"], "docs", "man")
+SHARED = "Options of several commands"
+LEFT_OUT = {"help", "version"}  # every command has --help; both are described in bloomery(1)
 
 
-def page() -> list[str]:
-    with open(os.path.join(os.environ["BLOOMERY_SOURCE"], "docs", "bloomery.1"), encoding="utf-8") as file:
+def page(name: str) -> list[str]:
+    with open(os.path.join(FOLDER, name + ".1"), encoding="utf-8") as file:
         return file.read().splitlines()
 
 
-def long_options(line: str) -> set[str]:
-    """Of a line of mdoc: Fl -shards."""
-    return set(re.findall(r"(?<!\S)-([a-z0-9][a-z0-9-]+)", line)) if "Fl" in line.split() or line.startswith(".Fl") else set()
+def names() -> list[str]:
+    return sorted(os.path.basename(path).removesuffix(".1") for path in glob.glob(os.path.join(FOLDER, "*.1")))
 
 
-SHORT = {"n": "capacity", "p": "rate", "m": "bits", "k": "probes", "o": "output", "v": "invert", "c": "count", "q": "quiet", "i": "input"}
+def section(lines: list[str], heading: str) -> list[str]:
+    start = lines.index(f".Sh {heading}") + 1
+    end = next((i for i in range(start, len(lines)) if lines[i].startswith(".Sh ")), len(lines))
+    return lines[start:end]
 
 
-def synopses(lines: list[str]) -> Iterator[tuple[list[str], set[str], bool]]:
-    """Commands, their options, and whether there are more (`options`)."""
-    start = lines.index(".Sh SYNOPSIS") + 1
-    for form in "\n".join(lines[start : lines.index(".Sh DESCRIPTION")]).split(".Nm\n")[1:]:
-        words = form.splitlines()
-        commands = words[0].removeprefix(".Cm ").split(" Fl ")[0].split(" | ")
-        options = {name for line in [words[0].partition(" Fl ")[1] + words[0].partition(" Fl ")[2], *words[1:]] for name in long_options(line)}
-        options |= {SHORT[short] for line in words for short in re.findall(r"Fl ([a-z])(?!\S)", line)}
-        yield commands, options, ".Op Ar options" in words
+def options_of_item(line: str) -> list[str]:
+    """'.It Fl n , Fl -capacity Ar keys': n, capacity."""
+    return [name.removeprefix("-") for name in re.findall(r"\bFl (\S+)", line)]
 
 
-def entries(lines: list[str]) -> Iterator[tuple[str, set[str], set[str] | None]]:
-    """Section, options of an item of a list, and the commands that its text begins with: 'build , dedup :', or None."""
-    section = ""
+def items(lines: list[str]) -> list[tuple[str, list[str], list[str]]]:
+    """Subsection and options of each item of a list of options, and the commands that its text begins with."""
+    found = []
+    heading = ""
     for i, line in enumerate(lines):
-        if line.startswith((".Sh ", ".Ss ")):
-            section = line[4:]
-        if not line.startswith(".It Fl "):
-            continue
-        commands = None
-        text = " ".join(lines[i + 1 : i + 5])
-        if match := re.match(r"\.Cm ((?:[a-z]+(?: [a-z]+)?(?: Fl -[a-z]+)?)(?: , [a-z]+(?: [a-z]+)?(?: Fl -[a-z]+)?)*)(?: with a filter of \.Fl -window)? :", text):
-            commands = {name.split(" Fl ")[0] for name in match[1].split(" , ")}
-        if section == "Needs of a filter, for plan":
-            commands = {"plan"}
-        yield section, long_options(line), commands
+        if line.startswith(".Ss "):
+            heading = line[4:]
+        if line.startswith(".It Fl "):
+            commands = re.match(r"(?:\.Cm [a-z]+ ,\n)*\.Cm [a-z]+ :\n", "\n".join(lines[i + 1 :]))
+            found.append((heading, options_of_item(line), re.findall(r"\.Cm ([a-z]+)", commands[0]) if commands else []))
+    return found
 
 
 class Man(CommandTest):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.lines = page()
-
     def setUp(self) -> None:
         super().setUp()
-        help = self.bloomery("--help").out.decode()
-        verbs = re.findall(r"(?m)^  ([a-z]+)  +[a-z]", help)
-        self.options: dict[str, set[str]] = {}
-        self.of_servers: dict[str, set[str]] = {}
-        for verb in (name for verb in verbs for name in ([f"{verb} {sub}" for sub in GROUPS[verb]] if verb in GROUPS else [verb])):
-            said = self.bloomery(*verb.split(), "--help").out.decode()
-            group = re.search(rf"(?ms)^{SERVERS}:.*?(?=^\S|\Z)", said)
-            self.options[verb] = set(re.findall(r"(?m)^  (?:-\w,)? *--([a-z0-9-]+)", said)) - {"help"}
-            self.of_servers[verb] = set(re.findall(r"(?m)^  (?:-\w,)? *--([a-z0-9-]+)", group[0])) if group else set()
-        self.assertGreater(len(self.options), 20)
+        self.helps: dict[str, str] = {}
+        for verb in self.verbs(self.help()):
+            said = self.help(verb)
+            below = self.verbs(said)
+            self.helps.update({f"{verb} {name}": self.help(verb, name) for name in below} if below else {verb: said})
+        self.assertGreater(len(self.helps), 30)
 
-    def test_every_option_is_on_the_page_and_none_else(self) -> None:
-        on_page = {name for _, names, _ in entries(self.lines) for name in names} - {"help", "version"}
+    def help(self, *words: str) -> str:
+        return self.bloomery(*words, "--help").out.decode()
 
-        self.assertEqual(on_page, set().union(*self.options.values()))
+    @staticmethod
+    def verbs(text: str) -> list[str]:
+        return re.findall(r"(?m)^  ([a-z]+)  +[a-z]", text)
 
-    def test_commands_that_the_page_names_for_an_option_are_those_that_have_it(self) -> None:
-        named: dict[str, list[set[str] | None]] = {}
-        for section, names, commands in entries(self.lines):
-            for name in names - {"help", "version"}:
-                if section == "FILTERS ON REDIS":
-                    servers = {verb for verb, options in self.of_servers.items() if options}
-                    with self.subTest(option=name, section=section):
-                        self.assertEqual(commands or servers, {verb for verb in servers if name in self.options[verb]})
-                else:
-                    named.setdefault(name, []).append(commands)
-        for name, commands in named.items():
-            if None in commands:
+    def options(self, verb: str) -> set[str]:
+        """All names that --help prints at the left: -n, --capacity."""
+        left = re.findall(r"(?m)^  (?:-(\w), |    )--([a-z0-9-]+)", self.helps[verb])
+        return {name for pair in left for name in pair if name} - LEFT_OUT - {"h", "V"}
+
+    def groups(self) -> dict[str, list[str]]:
+        """Verbs by page: {"redis": ["list", ...], "build": []}"""
+        found: dict[str, list[str]] = {}
+        for verb in self.helps:
+            name, _, below = verb.partition(" ")
+            found.setdefault(name, []).extend([below] if below else [])
+        return found
+
+    def test_each_command_has_a_page(self) -> None:
+        self.assertEqual(names(), sorted(["bloomery", *(f"bloomery-{verb}" for verb in self.groups())]))
+
+    def test_a_page_has_the_options_of_its_command_and_no_others(self) -> None:
+        for verb, below in self.groups().items():
+            if not below:
+                with self.subTest(verb):
+                    lines = page(f"bloomery-{verb}")
+                    described = section(lines, "OPTIONS") if ".Sh OPTIONS" in lines else []
+                    listed = [name for _, options, _ in items(described) for name in options]
+                    self.assertEqual(sorted(listed), sorted(self.options(verb)))
+
+    def test_a_page_of_a_group_has_the_options_of_each_of_its_commands(self) -> None:
+        for group, below in self.groups().items():
+            if not below:
                 continue
-            with self.subTest(option=name):
-                have = {verb for verb, options in self.options.items() if name in options - self.of_servers[verb]}
-                self.assertEqual(set().union(*commands), have)
+            listed: dict[str, list[str]] = {name: [] for name in below}
+            for heading, options, commands in items(page(f"bloomery-{group}")):
+                for name in (commands or below) if heading == SHARED else [heading]:
+                    listed[name] += options
+            for name in below:
+                with self.subTest(f"{group} {name}"):
+                    self.assertEqual(sorted(listed[name]), sorted(self.options(f"{group} {name}")))
 
-    def test_synopses_have_options_of_their_commands(self) -> None:
-        seen: dict[str, set[str]] = {}
-        open_ended = set()
-        for commands, options, more in synopses(self.lines):
-            for command in commands:
-                with self.subTest(command=command):
-                    self.assertLessEqual(options, self.options[command])
-                seen.setdefault(command, set()).update(options)
-                open_ended |= {command} if more else set()
-        self.assertEqual(set(seen), set(self.options))
-        for command, options in seen.items():
-            if command not in open_ended:
-                with self.subTest(command=command):
-                    self.assertEqual(options, self.options[command])
+    def test_a_synopsis_has_the_required_options(self) -> None:
+        for verb, text in self.helps.items():
+            with self.subTest(verb):
+                usage = re.search(r"(?m)^Usage: bloomery (.*)$", text)[1].removeprefix(verb)
+                required = re.findall(r"(?<!\[)-(\w)\b", usage)
+                forms = "\n".join(section(page(f"bloomery-{verb.split()[0]}"), "SYNOPSIS")).split(".Nm ")[1:]
+                [form, *_] = [form for form in forms if form.startswith(f'"bloomery {verb}"')]
+                self.assertEqual(re.findall(r"(?m)^\.Fl (\w)\b", form), required)
+
+    def test_every_page_has_the_usual_sections_in_their_order(self) -> None:
+        usual = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"]
+        for name in names():
+            with self.subTest(name):
+                found = [line[4:] for line in page(name) if line.startswith(".Sh ")]
+                self.assertEqual([heading for heading in usual if heading in found], [heading for heading in found if heading in usual])
+                self.assertLessEqual({"NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "EXAMPLES", "SEE ALSO"}, set(found))
+
+    def test_references_lead_to_pages_and_the_overview_refers_to_all(self) -> None:
+        for name in names():
+            with self.subTest(name):
+                referred = set(re.findall(r"(?m)^\.Xr (bloomery\S*) 1", "\n".join(page(name))))
+                self.assertLessEqual(referred, set(names()))
+                self.assertNotIn(name, referred)
+                if name == "bloomery":
+                    self.assertEqual(referred, set(names()) - {"bloomery"})
+                else:
+                    self.assertIn("bloomery", referred)
+
+    def test_pages_are_free_of_warnings(self) -> None:
+        formatters = [["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8"], ["groff", "-mdoc", "-ww", "-z"], ["mandoc", "-Tlint", "-Wwarning"]]
+        installed = [formatter for formatter in formatters if shutil.which(formatter[0])]
+        if not installed:
+            self.skipTest("NO FORMATTER: install man-db, groff or mandoc")
+        for formatter in installed:
+            for name in names():
+                with self.subTest(formatter=formatter[0], name=name):
+                    ran = subprocess.run([*formatter, os.path.join(FOLDER, name + ".1")], capture_output=True, text=True)
+                    self.assertEqual(ran.stderr, "")
+                    self.assertEqual(ran.returncode, 0, ran.stdout)
+                    if formatter[0] == "man":
+                        self.assertIn("bloomery", re.sub("\\x08.", "", ran.stdout))  # man overstrikes bold letters
 
 
 if __name__ == "__main__":
