@@ -5,7 +5,7 @@
 //   const { test, command } = playground();
 //   test("An empty filter denies every key", async (page) => {
 //     await page.goto("/#learn/1");
-//     await page.getByRole("button", { name: "Ask for Madrid" }).click();
+//     await page.getByRole("button", { name: "Look up Madrid" }).click();
 //     await eventually(async () => assert.match(await page.locator(".said").innerText(), /certainly never/));
 //   });
 //   test("It fits a phone", { width: 360, dark: true, language: "zh" }, async (page) => { ... });
@@ -298,9 +298,9 @@ export async function tableOf(locator) {
   return table.evaluate((node) => [...node.rows].map((row) => [...row.cells].map((one) => one.textContent.trim())));
 }
 
-/** A number as the page writes it: "1 234", "1.05 %", "3.2e-7". */
+/** A number as the page writes it: "1,234", "1.05%", "3.2e-7". */
 export function numberOf(text) {
-  const n = Number(text.replace(/\s|%/g, ""));
+  const n = Number(text.replace(/[\s,%]/g, ""));
   assert(!Number.isNaN(n), `no number: ${text}`);
   return text.includes("%") ? Number((n / 100).toPrecision(12)) : n; // 1.93 / 100 is not 0.0193
 }

@@ -51,7 +51,7 @@ const t = words("en");
 const rate = (page, name) =>
   eventually(async () => numberOf(await page.locator(`[data-rate=${name}]`).innerText({ timeout: 1000 })));
 
-/** What stands beside a name in "What it is". */
+/** What stands beside a name in "Parameters". */
 const fact = (page, name) =>
   page
     .getByRole("region", { name: t("inspect.parameters") })
@@ -73,7 +73,7 @@ test("The three rates are those of the command", async (page) => {
 
   assert.equal(shown.promised, rounded(info.target_rate));
   assert.equal(shown.certified, rounded(info.rate_now));
-  const told = await page.getByText("95 % sure").innerText();
+  const told = await page.getByText("95% confidence").innerText();
   const { low, high } = valuesOf(t("inspect.measured.what"), told);
   assert(numberOf(low) <= shown.measured && shown.measured <= numberOf(high), told);
   assert(numberOf(low) < 1.1 * info.rate_now && info.rate_now < 1.1 * numberOf(high), `${told}: ${info.rate_now}`);
@@ -201,7 +201,7 @@ test("The axes of counted things name each whole number once", async (page) => {
     .locator("svg g:has(> text)")
     .evaluateAll((all) => all.map((one) => [...one.querySelectorAll("text")].map((text) => text.textContent)));
 
-  const numbers = axes.filter((texts) => texts.every((text) => /^[\d\s]+$/.test(text)));
+  const numbers = axes.filter((texts) => texts.every((text) => /^[\d,]+$/.test(text)));
   assert.equal(numbers.length, 2);
   for (const ticks of numbers) assert.deepEqual(ticks, [...new Set(ticks)]);
 });

@@ -124,7 +124,7 @@ for (const [shape, ...words] of [
     const hash = words.includes("--hash") ? "murmur3" : "";
     await open(page, {
       "analysis.n": "200",
-      "analysis.p": "2 %",
+      "analysis.p": "2%",
       "analysis.shape": shape,
       ...(hash ? { "analysis.hash": hash } : {}),
       "analysis.runs": "6",
@@ -159,7 +159,7 @@ for (const [shape, ...words] of [
 test("The command under the chart is one that can be run, and repeats it", async (page) => {
   await open(page, {
     "analysis.n": "100",
-    "analysis.p": "5 %",
+    "analysis.p": "5%",
     "analysis.runs": "3",
     "analysis.queries": "500",
   });
@@ -498,13 +498,13 @@ for (const [name, ...cases] of [
     "analysis",
     ["play.capacity", "-3", /a whole number.*-3/],
     ["play.capacity", "many", /a whole number.*many/],
-    ["play.capacity", "2000000", /at most 1000000/],
-    ["play.rate", "200 %", /between 0 and 1.*2/],
+    ["play.capacity", "2000000", /at most 1,000,000/],
+    ["play.rate", "200%", /between 0 and 1.*2/],
     ["measure.runs", "0", /1 to 100/],
-    ["measure.queries", "x", /1 to 1000000/],
+    ["measure.queries", "x", /1 to 1,000,000/],
     ["measure.seed", "-1", /digits/],
   ],
-  ["benchmark", ["measure.sizes", "10, 0", /1 to 1000000/], ["measure.sizes", "10, abc", /whole numbers.*none: abc/]],
+  ["benchmark", ["measure.sizes", "10, 0", /1 to 1,000,000/], ["measure.sizes", "10, abc", /whole numbers.*not a number: abc/]],
   [
     "profile",
     ["play.capacity", "10,,20", /whole numbers.*missing/],

@@ -26,7 +26,7 @@ for (const back of [false, true]) {
     await holds(page, ["Madrid", "Barcelona"]);
     await field(page, "Keys (n)").fill("100");
     const making = await hold(page, "**/api/1/filters");
-    await button(page, "Make this filter").click();
+    await button(page, "Create filter").click();
     await making.came;
     const goOn = async () => {
       const dropped = page.waitForResponse((answer) => answer.request().method() === "DELETE");
@@ -37,12 +37,12 @@ for (const back of [false, true]) {
     await toLearnAndBack(page, back ? undefined : goOn);
     if (back) await goOn();
 
-    await told(page, /2 keys came along/);
+    await told(page, /2 keys carried over/);
     await holds(page, ["Madrid", "Barcelona"]);
     await eventually(async () => assert.match(page.url(), /capacity=100&.*keys=Madrid%2CBarcelona$/));
     assert.equal(await field(page, "Keys (n)").inputValue(), "100");
-    assert.equal(await button(page, "Make this filter").count(), 0);
-    assert.equal(await button(page, "Make it again").count(), 0);
+    assert.equal(await button(page, "Create filter").count(), 0);
+    assert.equal(await button(page, "Create it again").count(), 0);
   });
 }
 
@@ -95,12 +95,12 @@ test("A long paste goes on in another view, and can be stopped afterwards", { li
   await key(page).press("Enter");
   adding.go();
 
-  await told(page, /alice is in/);
+  await told(page, /Added alice/);
   const said = await page.getByRole("region", { name: "What just happened" }).getByRole("listitem").allInnerTexts();
-  assert.match(said[1], /^\+\s*Stopped\. 100\s000 keys/);
+  assert.match(said[1], /^\+\s*Stopped after 100,000 keys/);
   for (let i = 0; i < 2; ++i) {
     await button(page, "Undo").click();
-    await told(page, /taken back/);
+    await told(page, /was undone/);
   }
   await eventually(async () => assert.match(await setBits(page).innerText(), /^0 of/));
 });
@@ -165,14 +165,14 @@ test("A filter that could not be made leaves the keys of the one before", { expe
   const before = await setBits(page).innerText();
   await field(page, "Keys (n)").fill("100");
   await page.route("**/add", refuse, { times: 1 });
-  await button(page, "Make this filter").click();
+  await button(page, "Create filter").click();
   await away(page).first().waitFor();
-  assert.match(await story(page).innerText(), /2 keys came along/);
+  assert.match(await story(page).innerText(), /2 keys carried over/);
   await eventually(async () => assert.equal(await away(page).count(), 0));
   assert.equal(await setBits(page).innerText(), before);
   assert.match(page.url(), /capacity=10&.*keys=Madrid%2CBarcelona$/);
 
-  await button(page, "Make this filter").click();
+  await button(page, "Create filter").click();
 
   await eventually(async () => assert.match(page.url(), /capacity=100&.*keys=Madrid%2CBarcelona$/));
   await holds(page, ["Madrid", "Barcelona"]);
@@ -186,14 +186,14 @@ test(
     await add(page, "alice");
     const alone = await setBits(page).innerText();
     await paste(page, Array.from({ length: 120_000 }, (_, i) => `line ${i}`).join("\n"));
-    await told(page, /120\s000 keys are in/);
+    await told(page, /Added 120,000 keys/);
     await page.route("**/undo", refuse, { times: 1 });
     await button(page, "Undo").click();
     await away(page).first().waitFor();
     await eventually(async () => assert.equal(await away(page).count(), 0));
 
     await button(page, "Undo").click();
-    await told(page, /taken back/);
+    await told(page, /was undone/);
 
     await eventually(async () => assert.equal(await setBits(page).innerText(), alone));
     await button(page, "Undo").click();
