@@ -1,5 +1,5 @@
-// The Play view: a filter made in the page is the command's, every answer is told with its reason, and nothing that is
-// typed, pasted or opened gets lost or is taken for anything but a key.
+// The Play view: filters match the command's, answers come with their reasons, and anything typed, pasted or opened is
+// kept and treated as keys only.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -31,12 +31,12 @@ async function download(page, name) {
   return file;
 }
 
-/** Keys as a file of lines that a control takes. */
+/** A file of lines, for a file input. */
 const lines = (name, content) => ({ name, mimeType: "text/plain", buffer: Buffer.from(content) });
 
 // ---- the filter ----
 
-test("A filter made in the page answers in the command as it does here", { limit: 60 }, async (page) => {
+test("A filter from the page gives the same answers in the command", { limit: 60 }, async (page) => {
   await open(page);
   await field(page, "Keys (n)").fill("40");
   await field(page, "FPR (p)").fill("20%");
@@ -59,7 +59,7 @@ test("A filter made in the page answers in the command as it does here", { limit
   assert.deepEqual(said.slice(0, present.length), present);
 });
 
-test("A file that the command made can be opened, and asked", async (page) => {
+test("A file made by the command can be opened and queried", async (page) => {
   fs.writeFileSync(path.join(folder, "keys.txt"), "alice\nbob\n");
   await command("build", "-o", "built.bloom", "-n", "100", "-p", "0.001", "keys.txt");
   await open(page);
@@ -72,13 +72,13 @@ test("A file that the command made can be opened, and asked", async (page) => {
   await page.getByText("The page does not know which keys are in this file.").waitFor();
 });
 
-test("What is no filter is refused by its name", { expects: [/status of 422/] }, async (page) => {
+test("A file that is not a filter is refused, with its name", { expects: [/status of 422/] }, async (page) => {
   await open(page);
   await page.getByLabel("Open a file").setInputFiles(lines("notes.txt", "no filter"));
   await eventually(async () => assert.match(await page.getByRole("alert").innerText(), /^notes\.txt: not a bloomery/));
 });
 
-test("Size and hashes follow from keys and error, and error from the size", async (page) => {
+test("Size and hashes follow from keys and FPR, and the FPR from the size", async (page) => {
   await open(page, "/#play?layout=classic&capacity=20&rate=0.05");
   const faint = (name) => field(page, name).getAttribute("placeholder");
   await eventually(async () => assert.deepEqual([await faint("Bits (m)"), await faint("Hashes (k)")], ["127", "4"]));
@@ -94,7 +94,7 @@ test("Size and hashes follow from keys and error, and error from the size", asyn
 });
 
 test(
-  "A wrong number is told beside its field, and what was typed stays",
+  "An invalid number is reported beside its field, and the input stays",
   { expects: [/status of 400/] },
   async (page) => {
     await open(page);
@@ -116,7 +116,7 @@ test(
   },
 );
 
-test("Another filter is made when it is told to, and the keys come along", async (page) => {
+test("The button creates another filter, and the keys are carried over", async (page) => {
   await open(page);
   await add(page, "alice");
   await page.getByRole("combobox", { name: "Layout" }).selectOption("split_block");
@@ -126,7 +126,7 @@ test("Another filter is made when it is told to, and the keys come along", async
   await holds(page, ["alice"]);
 });
 
-test("By keyboard the key and the bits come before what makes others, and keep the focus", async (page) => {
+test("In keyboard order, the key and the bits precede the controls, and the key gets the focus", async (page) => {
   await open(page, cities);
   const before = (a, b) => a.evaluate((node, other) => (node.compareDocumentPosition(other) & 4) !== 0, b);
   const order = [key(page), bits(page), field(page, "Keys (n)"), button(page, "Copy link")];
@@ -137,7 +137,7 @@ test("By keyboard the key and the bits come before what makes others, and keep t
   await eventually(async () => assert.ok(await key(page).evaluate((node) => node === document.activeElement)));
 });
 
-test("Enter in a field of the filter makes it", async (page) => {
+test("Enter in a field of the controls creates the filter", async (page) => {
   await open(page);
   await add(page, "alice");
   await field(page, "Keys (n)").fill("100");
@@ -146,7 +146,7 @@ test("Enter in a field of the filter makes it", async (page) => {
   await eventually(async () => assert.match(page.url(), /capacity=100&.*keys=alice/));
 });
 
-test("A link with a wrong number can be mended", async (page) => {
+test("A link with an invalid number can be corrected", async (page) => {
   await page.goto("/#play?scheme=pharo&capacity=10&rate=7&keys=Madrid");
   await page.getByText("Enter a number between 0 and 1, or a percentage").waitFor();
   await field(page, "FPR (p)").fill("0.1");
@@ -156,7 +156,7 @@ test("A link with a wrong number can be mended", async (page) => {
 
 // ---- keys ----
 
-test("A typed key shows its answer before it is asked", async (page) => {
+test("A typed key shows a preview of its answer", async (page) => {
   await open(page, cities);
   await key(page).pressSequentially("Berlin");
   await page.getByText("The filter would answer no. Bits not set: 2.").waitFor();
@@ -170,13 +170,13 @@ test("A typed key shows its answer before it is asked", async (page) => {
   );
 });
 
-test("A false positive is named, and who set its bits", async (page) => {
+test("A false positive is reported with the keys that set its bits", async (page) => {
   await open(page, cities);
   assert.equal(await ask(page, "Roma"), "maybe");
   await told(page, /false positive: Roma was never added\. Bit 36 was set by Barcelona\./);
 });
 
-test("Keys that are typed faster than they are answered all come, in order", async (page) => {
+test("Keys typed faster than the server answers are all added, in order", async (page) => {
   await open(page);
   await key(page).focus();
   const all = Array.from({ length: 15 }, (_, i) => `k${i}`);
@@ -188,7 +188,7 @@ test("Keys that are typed faster than they are answered all come, in order", asy
   assert.equal(await key(page).inputValue(), "");
 });
 
-test("Undo takes back the last step, and Clear all of them", async (page) => {
+test("Undo reverts the last step, and Clear reverts all", async (page) => {
   await open(page, cities);
   const before = await setBits(page).innerText();
   await add(page, "Paris");
@@ -202,7 +202,7 @@ test("Undo takes back the last step, and Clear all of them", async (page) => {
   assert.match(await setBits(page).innerText(), /^0 of 48/);
 });
 
-test("Many lines can be pasted, and are one step to take back", { limit: 90 }, async (page) => {
+test("Many lines can be pasted and undone as one step", { limit: 90 }, async (page) => {
   await open(page, "/#play?layout=split_block512&capacity=250000&rate=0.01");
   const count = 230_000;
   await paste(page, Array.from({ length: count }, (_, i) => `a line that was pasted, number ${i}\r\n`).join(""));
@@ -219,7 +219,7 @@ test("A long paste can be stopped", { limit: 60 }, async (page) => {
   const stop = new Promise((resolve) => (pressed = resolve));
   let pieces = 0;
   await page.route("**/add", async (route) => {
-    if (++pieces === 2) await stop; // or it is over before anybody can press
+    if (++pieces === 2) await stop; // or it ends before Stop can be pressed
     await route.continue();
   });
   await paste(page, Array.from({ length: 500_000 }, (_, i) => `line ${i}`).join("\n"));
@@ -229,7 +229,7 @@ test("A long paste can be stopped", { limit: 60 }, async (page) => {
   assert.equal(await ask(page, "line 0"), "maybe");
 });
 
-test("The lines of a file are keys, also where they are no text", { expects: [/status of 409/] }, async (page) => {
+test("The lines of a file are keys, even if they are not text", { expects: [/status of 409/] }, async (page) => {
   await open(page);
   const bytes = Buffer.concat([
     Buffer.from("München\r\n\nBerlin\n"),
@@ -257,7 +257,7 @@ test("Keys are text, never HTML", async (page) => {
 });
 
 test(
-  "Nothing is removed from a filter of bits, but by force; then it says what is lost",
+  "Keys of a plain filter are removed only by force, with a report of lost keys",
   { expects: [/status of 409/] },
   async (page) => {
     await open(page, cities);
@@ -271,7 +271,7 @@ test(
   },
 );
 
-test("A counting filter lets keys go", async (page) => {
+test("Keys can be removed from a counting filter", async (page) => {
   await open(page, "/#play?layout=counting&capacity=20&rate=0.05&keys=alice,bob,alice");
   await eventually(async () => assert.deepEqual(await names(page), ["alice\u00a0×2", "bob"]));
   await button(page, "Remove alice").click();
@@ -283,7 +283,7 @@ test("A counting filter lets keys go", async (page) => {
   assert.match(await setBits(page).innerText(), /counters/);
 });
 
-test("A window by time forgets when time passes", async (page) => {
+test("A window by time drops keys when time passes", async (page) => {
   await open(page, "/#play?window_milliseconds=60000&capacity=50&rate=0.05&keys=alice");
   assert.equal(await ask(page, "alice"), "maybe");
   await button(page, "Advance 60 s").click();
@@ -301,7 +301,7 @@ test("The smaller step of a window by time is a whole generation", async (page) 
   await eventually(async () => assert.match(await generation.innerText(), /: 0 · 1\b/));
 });
 
-test("A story follows the language, also its commas", async (page) => {
+test("The log follows the language, including its commas", async (page) => {
   await open(page);
   await add(page, "alice");
   await told(page, /It set bits \d+, \d+/);
@@ -312,7 +312,7 @@ test("A story follows the language, also its commas", async (page) => {
   });
 });
 
-test("A growing filter shows its layers, and says why it is no file", async (page) => {
+test("A scalable filter shows its layers and why it cannot be downloaded", async (page) => {
   await open(page, "/#play?grows=true&capacity=20&rate=0.05");
   await button(page, "Add random addresses").click();
   await page.getByText(/^in [2-9] layers$/).waitFor();
@@ -320,7 +320,7 @@ test("A growing filter shows its layers, and says why it is no file", async (pag
   await page.getByText(/no single file/).waitFor();
 });
 
-test("False positives among strangers are counted, and can be asked for", async (page) => {
+test("False positives among absent keys are counted and can be looked up", async (page) => {
   await open(page, "/#play?layout=classic&capacity=20&rate=0.05");
   await page.getByRole("textbox", { name: "Number of addresses" }).fill("20");
   await button(page, "Add random addresses").click();
@@ -334,7 +334,7 @@ test("False positives among strangers are counted, and can be asked for", async 
 
 // ---- the picture ----
 
-test("Arrow keys go from bit to bit, and name who set it", async (page) => {
+test("Arrow keys move from bit to bit and show which keys set it", async (page) => {
   await open(page, cities);
   await tabTo(page, bits(page));
   const said = () => bits(page).getAttribute("aria-valuetext");
@@ -347,7 +347,7 @@ test("Arrow keys go from bit to bit, and name who set it", async (page) => {
   assert.equal(await page.getByText("Bit 48 was set by").count(), 0);
 });
 
-test("A square of many bits opens into them", async (page) => {
+test("A square of several bits can be zoomed into", async (page) => {
   await open(page, "/#play?layout=blocked&capacity=1000000&rate=0.01");
   await page.getByText("Each square stands for 512 bits.").waitFor();
   await tabTo(page, bits(page));
@@ -360,7 +360,7 @@ test("A square of many bits opens into them", async (page) => {
   await page.getByText("Each square stands for 512 bits.").waitFor();
 });
 
-test("The mouse asks who set a bit, zooms and drags", async (page) => {
+test("The mouse shows which keys set a bit, zooms and drags", async (page) => {
   await open(page, "/#play?layout=classic&capacity=200&rate=0.01");
   await button(page, "Add random addresses").click();
   await told(page, /Added 100 keys/);
@@ -383,7 +383,7 @@ test("The mouse asks who set a bit, zooms and drags", async (page) => {
   await button(page, "Reset zoom").waitFor();
 });
 
-/** The colours in the picture near the middle of each cell, beside its number, and those of the page by name. */
+/** The colours of the cells in the picture, beside their numbers, and the page's colours by name. */
 const colours = (page) =>
   page.locator("canvas").evaluate((canvas) => {
     const style = getComputedStyle(document.documentElement);
@@ -430,7 +430,7 @@ for (const dark of [false, true]) {
   });
 }
 
-test("After an addition the bits are drawn anew", async (page) => {
+test("After an insertion, the bits are redrawn", async (page) => {
   await open(page, "/#play?layout=classic&capacity=10000&rate=0.01");
   for (let i = 0; i < 3; ++i) {
     const before = await page.locator("canvas").evaluate((canvas) => canvas.toDataURL());
@@ -441,7 +441,7 @@ test("After an addition the bits are drawn anew", async (page) => {
   }
 });
 
-test("Small errors are told in figures that need no powers of ten", async (page) => {
+test("Small rates are shown without powers of ten", async (page) => {
   await open(page, "/#play?layout=classic&capacity=100&rate=0.00000086");
   const facts = page.getByRole("region", { name: "Statistics" });
   await eventually(async () => assert.match(await facts.innerText(), /0\.000086%\s+1 in 1\.16 million/));
@@ -466,7 +466,7 @@ test("Numbers can be typed as the page writes them", async (page) => {
   await eventually(async () => assert.equal(await field(page, "Keys (n)").getAttribute("aria-invalid"), "true"));
 });
 
-test("A wrong number is told in Chinese, too", { language: "zh", expects: [/status of 400/] }, async (page) => {
+test("An invalid number is reported in Chinese, too", { language: "zh", expects: [/status of 400/] }, async (page) => {
   await page.goto("/#play");
   const hashes = page.getByRole("textbox", { name: "哈希数 k" });
   await hashes.fill("many");
@@ -475,7 +475,7 @@ test("A wrong number is told in Chinese, too", { language: "zh", expects: [/stat
   await page.getByText(/^该值无效（expected a whole number, 1 to 255, found 999）$/).waitFor();
 });
 
-test("The chart's numbers stand in a table", async (page) => {
+test("The chart has a table of its data", async (page) => {
   await open(page, cities);
   const rows = await eventually(async () => {
     const found = await tableOf(page.locator("figure"));
@@ -486,9 +486,9 @@ test("The chart's numbers stand in a table", async (page) => {
   assert.deepEqual(rows[1], ["0", "0"]);
 });
 
-// ---- links, and what may go wrong ----
+// ---- links and outages ----
 
-test("A link makes the same bits in another page", async (page, context) => {
+test("A link creates the same bits in another page", async (page, context) => {
   await open(page, "/#play?layout=split_block512&capacity=50&rate=0.02&seed=7");
   for (const one of ["a,b", "100%", "München & Söhne", "#?=+ /"]) await add(page, one);
   await eventually(async () => assert.match(page.url(), /keys=/));
@@ -511,7 +511,7 @@ test("The link can be copied", { context: { permissions: ["clipboard-read", "cli
 });
 
 test(
-  "A link that cannot be opened leaves the filter from before, and is not copied for it",
+  "A link that cannot be opened leaves the previous filter, whose link is copied",
   {
     context: { permissions: ["clipboard-read", "clipboard-write"] },
   },
@@ -535,7 +535,7 @@ test(
   },
 );
 
-test("A link holds no keys once one was removed: full counters do not count down", async (page) => {
+test("A link contains no keys after a removal, because full counters are not decremented", async (page) => {
   await open(page, "/#play?layout=counting&capacity=20&rate=0.05&keys=alice,bob");
   await eventually(async () => assert.match(page.url(), /keys=alice%2Cbob/));
   await button(page, "Remove alice").click();
@@ -543,7 +543,7 @@ test("A link holds no keys once one was removed: full counters do not count down
   await eventually(async () => assert.doesNotMatch(page.url(), /keys=/));
 });
 
-test("A link that is followed within the page makes its filter", async (page) => {
+test("A link opened within the page creates its filter", async (page) => {
   await open(page, cities);
   await holds(page, ["Madrid", "Barcelona"]);
   await page.goto("/#play?layout=classic&capacity=10&bits=100&probes=3&keys=Oslo");
@@ -551,7 +551,7 @@ test("A link that is followed within the page makes its filter", async (page) =>
   await eventually(async () => assert.match(await setBits(page).innerText(), /^3 of 100/));
 });
 
-test("The filter waits while another view is looked at", async (page) => {
+test("The filter is kept while another view is open", async (page) => {
   await open(page);
   await add(page, "alice");
   await page.getByRole("link", { name: "Learn" }).click();
@@ -560,7 +560,7 @@ test("The filter waits while another view is looked at", async (page) => {
   await holds(page, ["alice"]);
 });
 
-test("A filter that the server gave up is made again", { expects: [/status of 404/] }, async (page) => {
+test("A filter that the server deleted can be created again", { expects: [/status of 404/] }, async (page) => {
   await open(page, cities);
   const before = await setBits(page).innerText();
   const file = await page.getByRole("link", { name: "Download" }).getAttribute("href");
@@ -574,7 +574,7 @@ test("A filter that the server gave up is made again", { expects: [/status of 40
 });
 
 test(
-  "When the server is away the page says so, keeps what was typed, and goes on",
+  "During an outage the page reports it, keeps the input, and continues afterwards",
   { expects: [/ERR_/] },
   async (page) => {
     await open(page);
@@ -590,13 +590,13 @@ test(
   },
 );
 
-// ---- for everybody ----
+// ---- accessibility ----
 
 for (const [dark, language] of [
   [false, "en"],
   [true, "zh"],
 ]) {
-  test(`axe finds nothing serious, ${dark ? "dark" : "light"}, ${language}`, { dark, language }, async (page) => {
+  test(`axe reports nothing serious, ${dark ? "dark" : "light"}, ${language}`, { dark, language }, async (page) => {
     await page.goto(cities);
     await page.locator("figure svg").waitFor();
     await page.locator("form input").first().fill("Roma");
@@ -606,7 +606,7 @@ for (const [dark, language] of [
   });
 }
 
-test("It fits a phone", { width: 360, height: 740 }, async (page) => {
+test("The view fits a phone", { width: 360, height: 740 }, async (page) => {
   await open(page, `${cities},${"a-very-long-key-".repeat(20)}`);
   await told(page, /3 keys carried over/);
   await key(page).fill("x".repeat(200));

@@ -1,8 +1,8 @@
-// What the tests of the Play view share: where things are, and what a reader does there.
+// Helpers of the Play view's tests: locators and actions.
 import assert from "node:assert/strict";
 import { eventually } from "./browser.mjs";
 
-// ---- where things are ----
+// ---- locators ----
 
 export const cities = "/#play?scheme=pharo&capacity=10&rate=0.1&keys=Madrid,Barcelona";
 
@@ -30,7 +30,7 @@ export async function add(page, name) {
   await eventually(async () => assert.ok((await story(page).innerText()).includes(`Added ${name}.`)));
 }
 
-/** "maybe" or "no", as the story says it. */
+/** "maybe" or "no", from the log. */
 export async function ask(page, name) {
   await key(page).fill(name);
   await key(page).press("Shift+Enter");
