@@ -18,8 +18,8 @@ export function percent(rate: number): string {
 }
 
 /**
- * The reciprocal of a rate: 0.0105 as "95", 8.6e-7 as "1.16 million", in the page's language. Empty where it says
- * nothing useful: above 1 in 1.5 and below 1 in 10^15.
+ * The reciprocal of a rate: 0.0105 as "95", 8.6e-7 as "1.16 million", in the page's language. Empty for rates near 1
+ * (above 1 in 1.5) and for tiny ones (below 1 in 10^15).
  */
 export function reciprocal(rate: number): string {
   const n = 1 / rate;

@@ -1,8 +1,8 @@
 // The state of an experiment: jobs on the server, run one after another and polled until the last is done.
 //
-//   const e = new Experiment<Analysis>("analysis");      in a module: what is done stays when the view is left
-//   onMount(e.open);                                     what still runs is cancelled then
-//   e.start([{ filter, runs: 10 }]);                     one result for each
+//   const e = new Experiment<Analysis>("analysis");      in a module, so that results outlive the view
+//   onMount(e.open);                                     cancels running jobs when the view is left
+//   e.start([{ filter, runs: 10 }]);                     one result per request
 import { api, ApiError, type Job, type Problem } from "../lib/api";
 
 export type Stage = "idle" | "waiting" | "running" | "done" | "cancelled" | "failed";
