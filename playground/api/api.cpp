@@ -35,9 +35,8 @@ response json_response(const json& value, int status = 200) { return {status, "a
 response error_response(const error& e) { return json_response(json_of(e), status_of(e.code())); }
 
 [[noreturn]] void no_such_thing(const request& r) {
-  throw error(errc::not_found,
-              {"no such thing", "path", "a path of the API, with its own method",
-               r.method + " " + r.path.substr(0, 100), "docs/playground-api.md has those that there are"});
+  throw error(errc::not_found, {"no such endpoint", "path", "a method and path of the API",
+                                r.method + " " + r.path.substr(0, 100), "see docs/playground-api.md"});
 }
 
 // The parts of a path: "/api/1/filters" has three.
@@ -54,8 +53,8 @@ std::uint64_t number_from(const std::string& name, const std::string& text) {
   std::uint64_t number = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (!text.empty() && problem == std::errc() && end == text.data() + text.size()) return number;
-  throw error(errc::invalid_argument, {"cannot use this", name, "a whole number below 2^64",
-                                       "'" + text.substr(0, 40) + "'", "give one, in digits alone"});
+  throw error(errc::invalid_argument,
+              {"invalid value", name, "a whole number below 2^64", "'" + text.substr(0, 40) + "'", "use digits only"});
 }
 
 std::uint64_t queried(const request& r, const std::string& name, std::uint64_t otherwise) {
@@ -68,9 +67,9 @@ std::pair<std::uint64_t, std::uint64_t> stretch(const request& r, std::uint64_t 
   const std::uint64_t from = queried(r, "from", 0);
   const std::uint64_t to = std::min(queried(r, "to", cells), cells);
   if (from < to) return {from, to};
-  throw error(errc::invalid_argument, {"there are no such cells", "from", "cells below " + std::to_string(cells),
+  throw error(errc::invalid_argument, {"invalid range of cells", "from", "cells below " + std::to_string(cells),
                                        std::to_string(from) + " to " + std::to_string(to),
-                                       "give a 'from' below 'to' and below the number of cells"});
+                                       "choose a 'from' that is below 'to' and below the number of cells"});
 }
 
 json state_of(const std::string& id, const demo_session& e) {
@@ -169,7 +168,7 @@ json api::curve_of(const params& p, bool grows, std::uint64_t most) const {
 
 void api::check_goes_on() const {
   if (!stopped_) return;
-  throw error(errc::unavailable, {"the playground ends", "", "", "", "start it again"});
+  throw error(errc::unavailable, {"the playground is shutting down", "", "", "", "start it again"});
 }
 
 api::api(api_options options)
@@ -181,9 +180,10 @@ response api::handle(const request& r) {
   } catch (const error& e) {
     return error_response(e);
   } catch (const std::bad_alloc&) {
-    return error_response(error(errc::unavailable, {"not enough memory", "", "", "", "ask for less, or wait"}));
+    return error_response(
+        error(errc::unavailable, {"not enough memory", "", "", "", "make a smaller request, or try again later"}));
   } catch (const std::exception& e) {
-    return error_response(error(errc::io, {e.what(), "", "", "", "try it again"}));
+    return error_response(error(errc::io, {e.what(), "", "", "", "try again"}));
   }
 }
 
@@ -194,9 +194,9 @@ response api::answer(const request& r) {
   const std::size_t most = what == "files" ? most_file : most_body;
   if (r.body.size() > most) {
     throw error(errc::too_large,
-                {"the request is too long", "body", "at most " + std::to_string(most >> 20) + " MiB",
+                {"the request is too large", "body", "at most " + std::to_string(most >> 20) + " MiB",
                  std::to_string(r.body.size()) + " bytes",
-                 what == "files" ? "name the file when you start the playground" : "send it in parts"});
+                 what == "files" ? "name the file when you start the playground" : "split it into several requests"});
   }
   const std::vector<std::string> rest(parts.begin() + 3, parts.end());
   const bool get = r.method == "GET";
@@ -380,8 +380,8 @@ response api::answer_of_filter(const request& r, const std::string& id, const st
   if (rest.size() == 2 && what == "cells" && get) {
     const std::uint64_t cell = number_from("cell", rest[1]);
     if (cell >= e.filter().cells()) {
-      throw error(errc::not_found, {"there is no such cell", "cell", "below " + std::to_string(e.filter().cells()),
-                                    std::to_string(cell), "give a smaller number"});
+      throw error(errc::not_found, {"no such cell", "cell", "below " + std::to_string(e.filter().cells()),
+                                    std::to_string(cell), "use a smaller number"});
     }
     const owners_of_cell owners = e.owners(cell, 20);
     return json_response({{"cell", cell},
@@ -404,8 +404,9 @@ json api::news_of(inspection& i, std::uint64_t after) {
     int number;
   } const mine(waiting_);
   if (mine.number > most_waiting) {
-    throw error(errc::unavailable, {"too many pages wait for news", "", "at most " + std::to_string(most_waiting), "",
-                                    "close some of them, or ask without 'after'"});
+    throw error(errc::unavailable,
+                {"too many requests are waiting for changes", "", "at most " + std::to_string(most_waiting), "",
+                 "close some pages, or omit 'after'"});
   }
   constexpr auto step = std::chrono::milliseconds(200);
   for (int steps = 0; steps < 50 && !stopped_ && seen["version"].get<std::uint64_t>() <= after; ++steps) {
@@ -417,7 +418,7 @@ json api::news_of(inspection& i, std::uint64_t after) {
 response api::answer_of_inspection(const request& r, const std::vector<std::string>& rest) {
   const std::uint64_t number = number_from("inspection", rest[0]);
   if (number >= inspections_.size()) {
-    throw error(errc::not_found, {"no such filter was named when the playground was started", "inspection",
+    throw error(errc::not_found, {"no filter with this number was named at startup", "inspection",
                                   "below " + std::to_string(inspections_.size()), std::to_string(number),
                                   "name it on the command line: bloomery playground FILE"});
   }

@@ -4,6 +4,7 @@
 
 #include "app/addresses.hpp"
 #include "app/experiment.hpp"
+#include "app/numbers.hpp"
 
 #include <bloomery/any_filter.hpp>
 
@@ -54,13 +55,13 @@ job analysis_of(fields& body, unsigned threads) {
   filter.end();
   e.filter = params_of(wanted);
   if (wanted.grows || e.filter.has_window() || cell_bits_of(e.filter) != 1) {
-    throw error(errc::incompatible, {"the experiment is for plain filters", "filter", "", e.filter.layout,
-                                     "leave out what makes it another one"});
+    throw error(errc::incompatible, {"analyses support only plain filters", "filter", "", e.filter.layout,
+                                     "choose a plain layout, without grows and windows"});
   }
   demo_session::check_size(wanted);
   if (e.filter.capacity > most_capacity) {
-    throw error(errc::too_large, {"too many keys for an experiment here", "capacity", "at most 1000000",
-                                  std::to_string(e.filter.capacity), "use bloomery analyze"});
+    throw error(errc::too_large, {"too many keys for an analysis on the page", "capacity", "at most 1,000,000",
+                                  app::count_text(e.filter.capacity), "use fewer keys, or run 'bloomery analyze'"});
   }
   e.runs = body.number_if_any("runs", 1, 100).value_or(10);
   e.seed = body.seed("seed");
@@ -164,7 +165,7 @@ job benchmark_of(fields& body) {
     sizes = {10, 1'000'000};
   } else if (!list.is_array() || list.empty() || list.size() > 6) {
     throw error(errc::invalid_argument,
-                {"cannot use this", "sizes", "a list of one to six numbers of keys", "", "say [10, 1000000]"});
+                {"invalid value", "sizes", "a list of one to six numbers of keys", "", "for example [10, 1000000]"});
   } else {
     for (const json& size : list) {
       fields one = fields::of({{"sizes", size}});
@@ -230,12 +231,12 @@ job profile_of(fields& body) {
   filter.end();
   const params p = params_of(wanted);
   if (wanted.grows || !p.scheme.empty() || p.has_window()) {
-    throw error(errc::incompatible, {"profiles are of plain and counting layouts", "filter", "", "",
-                                     "leave out scheme, grows and windows"});
+    throw error(errc::incompatible, {"profiles support only plain and counting layouts", "filter", "", "",
+                                     "omit scheme, grows and windows"});
   }
   if (p.geometry.bits > demo_session::most_bits || p.capacity > 100 * most_capacity) {
-    throw error(errc::too_large, {"too large for a profile here", "capacity",
-                                  "at most 100000000 keys in 1073741824 bits", "", "ask for fewer keys"});
+    throw error(errc::too_large, {"too large for a profile", "capacity",
+                                  "at most 100,000,000 keys and 1,073,741,824 bits", "", "use fewer keys"});
   }
   return [p](job_watch& watch) { return profile(p, watch); };
 }
@@ -252,8 +253,8 @@ std::string add_job(jobs& to, fields body, unsigned threads) {
   } else if (kind == "profile") {
     work = profile_of(body);
   } else {
-    throw error(errc::invalid_argument, {"no such job", "kind", "analysis, benchmark or profile",
-                                         "'" + kind.substr(0, 40) + "'", "take one of these"});
+    throw error(errc::invalid_argument, {"unknown kind of job", "kind", "analysis, benchmark or profile",
+                                         "'" + kind.substr(0, 40) + "'", "choose one of these"});
   }
   body.end();
   return to.add(kind, std::move(work));

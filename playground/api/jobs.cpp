@@ -29,7 +29,7 @@ std::string jobs::add(const std::string& kind, job work) {
   const auto waiting = std::count_if(entries_.begin(), entries_.end(), [](const entry& e) { return bool{e.work}; });
   if (static_cast<std::size_t>(waiting) >= most_waiting) {
     throw error(errc::unavailable, {"too many jobs are waiting", "", "at most " + std::to_string(most_waiting),
-                                    std::to_string(waiting), "wait for one, or cancel one"});
+                                    std::to_string(waiting), "wait for a job to finish, or cancel one"});
   }
   if (entries_.size() >= most_kept) {
     const auto finished = std::find_if(entries_.begin(), entries_.end(), [](const entry& e) {
@@ -72,7 +72,7 @@ bool jobs::run_one() {
     end("failed", nullptr, json_of(e)["error"]);
   } catch (const std::exception& e) {
     end("failed", nullptr,
-        json_of(error(errc::io, {e.what(), "", "", "", "start it again, or ask for less"}))["error"]);
+        json_of(error(errc::io, {e.what(), "", "", "", "start it again, or make it smaller"}))["error"]);
   }
   return true;
 }
@@ -106,7 +106,7 @@ void jobs::cancel(const std::string& id) {
   const auto at = std::find_if(entries_.begin(), entries_.end(), [&](const entry& e) { return e.id == id; });
   if (at == entries_.end())
     throw error(errc::not_found,
-                {"no such job", "id", "", id.substr(0, 40), "it has ended already, or start it again"});
+                {"no such job", "id", "", id.substr(0, 40), "it may have ended already; otherwise start it again"});
   {
     const std::lock_guard watch(at->watch->turn_);
     at->watch->cancelled_ = true;

@@ -53,12 +53,13 @@ class inspected_on_redis final : public watched {
       ~seat() { --all_asking; }
       int number;
     } const mine;
-    if (mine.number > most_asking) refuse("too many ask filters on Redis at once", "close some pages, or ask later");
+    if (mine.number > most_asking)
+      refuse("too many simultaneous lookups in filters on Redis", "close some pages, or try again later");
     std::unique_lock turn(asking_, std::defer_lock);
     for (int steps = 0; steps < 10 && !ending() && !turn.owns_lock(); ++steps) {
       static_cast<void>(turn.try_lock_for(std::chrono::milliseconds(100)));
     }
-    if (!turn.owns_lock()) refuse("its server takes long to answer others", "ask again in a moment");
+    if (!turn.owns_lock()) refuse("the server is still busy with other lookups", "try again in a moment");
     if (failed_ && std::chrono::steady_clock::now() - failed_at_ < until_tried_again) throw error(*failed_);
     try {
       json answers = answers_of(keys, opened(asked_));
@@ -95,7 +96,7 @@ class inspected_on_redis final : public watched {
       redis_filter* const shared = redis::shared_filter_of(filter);
       if (shared == nullptr) {
         throw error(errc::incompatible, {"the playground does not inspect Guava chains", name(), "a shared filter",
-                                         "a Guava chain", "'bloomery info' shows it"});
+                                         "a Guava chain", "use 'bloomery info'"});
       }
       read(filter, *shared);
     } catch (const error&) {

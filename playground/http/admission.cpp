@@ -49,18 +49,18 @@ std::optional<refusal> malformed(const httplib::Request& req) {
                                                        "'" + name + "'", "send each header on one line"})};
   }
   if (bytes > most_head) {
-    return refusal{431, error(errc::too_large,
-                              {"the request's head is too long", "headers", fmt::format("at most {} bytes", most_head),
-                               fmt::format("{}", bytes), "send fewer headers, and long values in the body"})};
+    return refusal{431, error(errc::too_large, {"the request's headers are too long", "headers",
+                                                fmt::format("at most {} bytes", most_head), fmt::format("{}", bytes),
+                                                "send fewer headers, and move long values to the body"})};
   }
   if (req.path.size() > most_path) {
-    return refusal{414, error(errc::too_large,
-                              {"the path is too long", "path", fmt::format("{} bytes", most_path),
-                               fmt::format("{} bytes", req.path.size()), "send long texts in the body of a POST"})};
+    return refusal{414, error(errc::too_large, {"the path is too long", "path", fmt::format("{} bytes", most_path),
+                                                fmt::format("{} bytes", req.path.size()),
+                                                "send long values in the body of a POST request"})};
   }
   if (!req.path.starts_with('/') || has_control(req.path)) {
     return refusal{400, error(errc::invalid_argument, {"malformed request", "path", "/ and printable characters",
-                                                       "'" + req.path + "'", "go to /"})};
+                                                       "'" + req.path + "'", "open the path /"})};
   }
   return std::nullopt;
 }
@@ -70,8 +70,8 @@ std::optional<refusal> foreign_page(const httplib::Request& req, const std::stri
   const bool several = req.get_header_value_count("Host") > 1;
   if (several || !is_own_host(host_header, host, port)) {
     return refusal{403, error(errc::not_permitted,
-                              {"the request is for another host", "Host", fmt::format("{}:{}", host, port),
-                               several ? "several" : host_header, fmt::format("go to http://127.0.0.1:{}/", port)})};
+                              {"the Host header names another host", "Host", fmt::format("{}:{}", host, port),
+                               several ? "several" : host_header, fmt::format("open http://127.0.0.1:{}/", port)})};
   }
   // Links from other pages may lead to the page, but other pages may not use the API.
   const std::string origin = req.get_header_value("Origin");
@@ -82,9 +82,9 @@ std::optional<refusal> foreign_page(const httplib::Request& req, const std::stri
   const bool foreign_origin = !origin.empty() && to_lower(origin) != "http://" + to_lower(host_header);
   if (req.get_header_value_count("Origin") > 1 || req.get_header_value_count("Sec-Fetch-Site") > 1 || foreign_origin ||
       !(own || link)) {
-    return refusal{403,
-                   error(errc::not_permitted, {"the request comes from another page", "Origin", "http://" + host_header,
-                                               origin.empty() ? site : origin, "use the playground's own page"})};
+    return refusal{
+        403, error(errc::not_permitted, {"the request comes from another page", "Origin", "http://" + host_header,
+                                         origin.empty() ? site : origin, "use the page that the playground serves"})};
   }
   return std::nullopt;
 }
@@ -95,22 +95,23 @@ bool is_wrapped(const httplib::Request& req) {
 
 std::optional<refusal> unusual_body(const httplib::Request& req) {
   if (req.has_header("Transfer-Encoding")) {
-    return refusal{411, error(errc::invalid_argument, {"the length of the body must come first", "Transfer-Encoding",
-                                                       "Content-Length", req.get_header_value("Transfer-Encoding"),
-                                                       "send the body in one piece, with its length"})};
+    return refusal{
+        411, error(errc::invalid_argument, {"the request must declare the length of its body", "Transfer-Encoding",
+                                            "Content-Length", req.get_header_value("Transfer-Encoding"),
+                                            "send the body in one piece, with a Content-Length header"})};
   }
   if (is_wrapped(req)) {
     const char* const header = req.has_header("Content-Encoding") ? "Content-Encoding" : "Content-Type";
-    return refusal{
-        415, error(errc::invalid_argument, {"the body is wrapped", header, "JSON, or the bytes of a filter",
-                                            req.get_header_value(header), "send the body uncompressed, in one part"})};
+    return refusal{415, error(errc::invalid_argument, {"encoded and multipart bodies are not accepted", header,
+                                                       "JSON, or the bytes of a filter", req.get_header_value(header),
+                                                       "send the body uncompressed, in one part"})};
   }
   const std::size_t lengths = req.get_header_value_count("Content-Length");
   const std::string length = req.get_header_value("Content-Length");
   // An ambiguous length would make the start of the next request ambiguous.
   if (lengths > 1 || (lengths == 1 && !is_number(length))) {
     return refusal{400, error(errc::invalid_argument,
-                              {"cannot use this length", "Content-Length", "one whole number of bytes",
+                              {"invalid length", "Content-Length", "one whole number of bytes",
                                lengths > 1 ? "several" : "'" + length + "'", "send the number of bytes of the body"})};
   }
   if (req.method == "POST" && lengths == 0) {
@@ -120,27 +121,28 @@ std::optional<refusal> unusual_body(const httplib::Request& req) {
   }
   const std::uint64_t most = req.method != "POST" ? 0 : req.path == "/api/1/files" ? api::most_file : api::most_body;
   if (body_size(req) > most) {
-    return refusal{413, error(errc::too_large, {"the request is too long", "body",
-                                                fmt::format("at most {} MiB", most >> 20), length + " bytes",
-                                                most == 0 ? "send this request without a body" : "send it in parts"})};
+    return refusal{
+        413, error(errc::too_large,
+                   {"the request is too large", "body", fmt::format("at most {} MiB", most >> 20), length + " bytes",
+                    most == 0 ? "send this request without a body" : "split it into several requests"})};
   }
   return std::nullopt;
 }
 
 std::optional<refusal> unusual_request(const httplib::Request& req) {
   if (req.method != "GET" && req.method != "POST" && req.method != "DELETE" && req.method != "HEAD") {
-    return refusal{405, error(errc::invalid_argument, {"no such method", "method", "GET, POST, DELETE or HEAD",
+    return refusal{405, error(errc::invalid_argument, {"unsupported method", "method", "GET, POST, DELETE or HEAD",
                                                        req.method, "see docs/playground-api.md"})};
   }
   const std::string expected = req.get_header_value("Expect");
   if (!expected.empty() && to_lower(expected) != "100-continue") {
-    return refusal{417, error(errc::invalid_argument, {"cannot meet this expectation", "Expect", "100-continue",
-                                                       expected, "leave out the header"})};
+    return refusal{417, error(errc::invalid_argument,
+                              {"unsupported expectation", "Expect", "100-continue", expected, "omit the header"})};
   }
   // A thousand ranges would produce a thousand copies.
   if (!req.ranges.empty()) {
-    return refusal{416, error(errc::invalid_argument, {"responses are not sent in parts", "Range", "no such header",
-                                                       req.get_header_value("Range"), "leave out the header"})};
+    return refusal{416, error(errc::invalid_argument, {"range requests are not supported", "Range", "no such header",
+                                                       req.get_header_value("Range"), "omit the header"})};
   }
   return std::nullopt;
 }

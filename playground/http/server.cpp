@@ -137,7 +137,7 @@ void explain(const Request&, Response& res) {
       res, res.status,
       error(long_path ? errc::too_large : errc::invalid_argument,
             {long_path ? "the path is too long" : "malformed request", long_path ? "path" : "request line or headers",
-             "", "", "send a request as docs/playground-api.md has it, in short lines"}));
+             "", "", "see docs/playground-api.md, and keep lines short"}));
 }
 
 void tidy_headers(const Request&, Response& res) {
@@ -170,15 +170,15 @@ std::string unzipped(std::string_view gzipped) {
 void check_host(const std::string& host) {
   if (host.empty()) {
     throw error(errc::invalid_argument,
-                {"an empty host would be every address of this machine", "--host", "an address or a name", "''",
-                 "leave out --host, or say 0.0.0.0 if you mean it"});
+                {"an empty host would listen on every address of this machine", "--host", "an address or a name", "''",
+                 "omit --host, or use 0.0.0.0 to listen on all addresses"});
   }
   addrinfo* found = nullptr;
   const int problem = ::getaddrinfo(host.c_str(), nullptr, nullptr, &found);
   if (problem != 0) {
     throw error(errc::invalid_argument,
-                {"no such host", "--host", "an address or a name of this machine",
-                 "'" + host + "' (" + ::gai_strerror(problem) + ")", "leave out --host to listen on 127.0.0.1"});
+                {"unknown host", "--host", "an address or a name of this machine",
+                 "'" + host + "' (" + ::gai_strerror(problem) + ")", "omit --host to listen on 127.0.0.1"});
   }
   ::freeaddrinfo(found);
 }
@@ -230,7 +230,7 @@ struct server::impl {
     http.set_error_handler(httplib::Server::Handler(explain));
     http.set_post_routing_handler(tidy_headers);
     http.set_exception_handler([](const Request&, Response& res, std::exception_ptr) {
-      refuse(res, 500, error(errc::io, {"something went wrong here", "", "", "", "try it again"}));
+      refuse(res, 500, error(errc::io, {"internal error", "", "", "", "try again"}));
     });
   }
 
@@ -239,9 +239,9 @@ struct server::impl {
     const counted_bytes room(bodies, size);
     if (bodies > most_bodies) {
       return refuse(res, 503,
-                    error(errc::unavailable, {"too many bytes are on their way here", "body",
-                                              fmt::format("{} MiB of all requests together", most_bodies >> 20),
-                                              std::to_string(size) + " bytes", "try it again in a moment"}));
+                    error(errc::unavailable, {"too many bytes are being received", "body",
+                                              fmt::format("at most {} MiB in all requests together", most_bodies >> 20),
+                                              std::to_string(size) + " bytes", "try again in a moment"}));
     }
     std::string body;
     const bool whole = size == 0 || read([&](const char* data, std::size_t bytes) {
@@ -249,10 +249,9 @@ struct server::impl {
                          return true;
                        });
     if (whole && body.size() == size) return answer(req, std::move(body), res);
-    refuse(
-        res, 400,
-        error(errc::invalid_argument, {"the request did not come to its end", "body", std::to_string(size) + " bytes",
-                                       std::to_string(body.size()), "send it again"}));
+    refuse(res, 400,
+           error(errc::invalid_argument, {"the request ended early", "body", std::to_string(size) + " bytes",
+                                          std::to_string(body.size()), "send it again"}));
   }
 
   void answer(const Request& req, std::string&& body, Response& res) {
@@ -274,12 +273,12 @@ struct server::impl {
     res.status = 200;
     if (file == files.end() && files.empty() && path == "/index.html") {
       return set_body(res, "text/plain; charset=utf-8",
-                      std::string_view("This bloomery was built without its page. The API is here: see "
+                      std::string_view("This bloomery was built without its page. Its API is available: see "
                                        "docs/playground-api.md.\n"),
                       queue.crowded());
     }
     if (file == files.end()) {
-      return refuse(res, 404, error(errc::not_found, {"no such page", "path", "/", req.path, "go to /"}));
+      return refuse(res, 404, error(errc::not_found, {"no such page", "path", "/", req.path, "open /"}));
     }
     // Cacheable forever: names of assets change with their content.
     res.set_header("Cache-Control", path == "/index.html" ? "no-cache" : "max-age=31536000, immutable");
@@ -303,9 +302,10 @@ struct server::impl {
     const int bound = wanted == 0 ? http.bind_to_any_port(host) : http.bind_to_port(host, wanted) ? wanted : -1;
     if (bound <= 0) {
       const int problem = errno;
-      throw error(errc::io, {"cannot listen there", fmt::format("{}:{}", host, wanted), "", std::strerror(problem),
-                             problem == EADDRINUSE ? "another program has this port: leave out --port, or name another"
-                                                   : "name another --host or --port"});
+      throw error(errc::io,
+                  {"cannot listen at this address", fmt::format("{}:{}", host, wanted), "", std::strerror(problem),
+                   problem == EADDRINUSE ? "another program uses this port; omit --port, or choose another port"
+                                         : "choose another --host or --port"});
     }
     ::listen(listening, backlog);  // the library's own backlog is 5
     port = static_cast<std::uint16_t>(bound);

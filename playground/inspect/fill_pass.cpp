@@ -66,7 +66,7 @@ void add_fill(json& seen, const params& p, const fill_seen& fill) {
                        {"fits", known ? json(chance >= least_chance) : json(nullptr)}};
   const bool uneven = known && chance < least_chance;
   if (uneven && seen["verdict"]["level"] != "bad") {
-    seen["verdict"] = verdict("bad", "uneven", "some of its blocks are fuller or emptier than chance has it");
+    seen["verdict"] = verdict("bad", "uneven", "some blocks are fuller or emptier than chance explains");
   }
 }
 

@@ -63,8 +63,8 @@ json finding_of(const filter_facts& facts, const std::optional<measured_rate>& m
 json answers_of(const key_list& keys, filter_handle& filter) {
   const auto* texts = std::get_if<std::vector<std::string>>(&keys);
   if (texts == nullptr)
-    throw error(errc::invalid_argument, {"keys are wanted here", "keys", "a list", "addresses",
-                                         "give them one by one: {\"keys\": [\"Madrid\"]}"});
+    throw error(errc::invalid_argument,
+                {"this request needs keys", "keys", "a list", "addresses", "list the keys: {\"keys\": [\"Madrid\"]}"});
   const bool is_local = !filter.capabilities().is_remote;
   json list = json::array();
   for (const std::string& key : *texts) {

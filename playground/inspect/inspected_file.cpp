@@ -65,23 +65,23 @@ class inspected_file final : public watched {
 
   std::unique_ptr<filter_handle> of_one_layer(std::unique_ptr<filter_handle> filter) const {
     if (filter->local() != nullptr) return filter;
-    throw error(errc::incompatible,
-                {filter->parameters().has_window() ? "this file has the slices of a shared filter with a window"
-                                                   : "this file has the layers of a filter that has grown",
-                 name(), "a filter of one layer", "several layers", "check and info take such a file"});
+    throw error(
+        errc::incompatible,
+        {filter->parameters().has_window() ? "the playground cannot inspect files with the slices of a shared window"
+                                           : "the playground cannot inspect files with several layers",
+         name(), "a filter of one layer", "several layers", "use 'bloomery info' and 'bloomery check'"});
   }
 
   [[noreturn]] void throw_cut() const {
-    throw error(errc::damaged,
-                {"the file was cut short while it was read", name(), "a file that is replaced as a whole",
-                 "fewer bytes than its header says", looked_for_again});
+    throw error(errc::damaged, {"the file was truncated while it was read", name(), "a complete file",
+                                "fewer bytes than its header declares", looked_for_again});
   }
 
   void read_if_changed() override {
     struct stat now {};
     if (::stat(name().c_str(), &now) != 0) {
       throw error(errc::not_found,
-                  {"cannot read this file any more", name(), "", std::strerror(errno), looked_for_again});
+                  {"the file can no longer be read", name(), "", std::strerror(errno), looked_for_again});
     }
     const std::unique_ptr<filter_handle> filter =
         of_one_layer(open_filter(name(), {.check = file_check::header, .facts_only = true}));
@@ -119,8 +119,8 @@ class inspected_file final : public watched {
     }
     // A writer changes pages before their checksums.
     if (file.clean && is_damaged())
-      seen["verdict"] =
-          verdict("bad", "damaged", "it is damaged: pages do not match their checksums, and keys are not looked up");
+      seen["verdict"] = verdict("bad", "damaged",
+                                "the file is damaged: pages do not match their checksums, so keys are not looked up");
     // Mapped writes and expiry do not update the modification time.
     const bool dated = !mark_ || mark_->seconds != mark.seconds || mark_->nanoseconds != mark.nanoseconds;
     publish(std::move(seen), dated ? std::optional(milliseconds_of(now.st_mtim)) : std::nullopt);
@@ -184,7 +184,7 @@ class inspected_file final : public watched {
 
 std::unique_ptr<watched> inspect_file(const std::string& path, const std::optional<secret_key>& secret,
                                       unsigned threads) {
-  // A name that is no filter is said at once, not on the page.
+  // Report a file that is not a filter at startup, not on the page.
   try {
     open_filter(path, {.check = file_check::header, .facts_only = true});
   } catch (const error& e) {
@@ -193,8 +193,8 @@ std::unique_ptr<watched> inspect_file(const std::string& path, const std::option
     const std::string filter = path.substr(0, path.size() - std::min(path.size(), ending.size()));
     const bool is_log = path.ends_with(ending) && ::access(filter.c_str(), R_OK) == 0;
     error_text text = e.text();
-    if (is_log) text.hint = "name " + filter + ": this is its log";
-    if (text.hint.empty()) text.hint = "name a filter's file, or its address on Redis";
+    if (is_log) text.hint = "name " + filter + "; this file is its log";
+    if (text.hint.empty()) text.hint = "name a filter's file or its address on Redis";
     throw error(e.code(), std::move(text));
   }
   return std::make_unique<inspected_file>(path, secret, threads);

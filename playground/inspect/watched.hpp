@@ -14,7 +14,7 @@
 namespace bloomery::playground {
 
 /// The hint for errors of the filter itself.
-inline constexpr const char* looked_for_again = "put the filter back: it is looked for again every second";
+inline constexpr const char* looked_for_again = "restore the filter; the playground checks for it every second";
 
 /// A derived class implements read_if_changed(). The base class starts no thread: the owner calls update() from time to
 /// time, or gives the object to in_own_thread() (playground/host/own_thread.hpp).

@@ -1,5 +1,6 @@
 #include "playground/json/json.hpp"
 
+#include "app/numbers.hpp"
 #include "playground/json/base64.hpp"
 
 #include <bloomery/cells.hpp>
@@ -25,7 +26,7 @@ constexpr std::uint64_t most_exact =
 [[noreturn]] void refuse(const std::string& field, const std::string& expected, const std::string& found,
                          const std::string& hint) {
   constexpr std::size_t most_shown = 80;
-  throw error(errc::invalid_argument, {"cannot use this", field, expected,
+  throw error(errc::invalid_argument, {"invalid value", field, expected,
                                        found.size() > most_shown ? found.substr(0, most_shown) + "..." : found, hint});
 }
 
@@ -51,11 +52,11 @@ class body_check final : public nlohmann::json_sax<json> {
   bool key(std::string& name) override {
     std::vector<std::string>& names = names_.back();
     if (std::find(names.begin(), names.end(), name) != names.end()) {
-      return stop({"a name comes twice", name.substr(0, 40), "each name once", "", "leave one of them out"});
+      return stop({"duplicate name", name.substr(0, 40), "every name once", "", "omit one of the two"});
     }
     if (names.size() == most_names) {
       return stop({"too many names in an object", "body", fmt::format("at most {}", most_names), "",
-                   "send those of docs/playground-api.md"});
+                   "use the names in docs/playground-api.md"});
     }
     names.push_back(name);
     return true;
@@ -63,8 +64,8 @@ class body_check final : public nlohmann::json_sax<json> {
 
   bool parse_error(std::size_t position, const std::string& last, const nlohmann::detail::exception& e) override {
     constexpr int out_of_range = 406;
-    return e.id == out_of_range ? stop({"a number is beyond all that can be counted", "body", "numbers below 1e308",
-                                        "'" + last + "'", "send a smaller one"})
+    return e.id == out_of_range ? stop({"a number is too large", "body", "numbers below 1e308", "'" + last + "'",
+                                        "send a smaller number"})
                                 : not_json(position);
   }
 
@@ -84,18 +85,18 @@ class body_check final : public nlohmann::json_sax<json> {
   }
   bool not_json(std::size_t position) {
     return stop({"the body is not JSON in UTF-8", "body", "a JSON object", fmt::format("byte {}", position),
-                 "look at this byte of it; keys that are no UTF-8 go as {\"base64\": \"...\"}"});
+                 "check this byte; send keys that are not UTF-8 as {\"base64\": \"...\"}"});
   }
   bool value() {
     if (++values_ <= most_values) return true;
-    return stop({"the body has too many values", "body", fmt::format("at most {}", most_values), "",
-                 "send the keys in several requests"},
+    return stop({"the body has too many values", "body", fmt::format("at most {}", app::count_text(most_values)), "",
+                 "split the keys into several requests"},
                 errc::too_large);
   }
   bool start() {
     if (names_.size() == most_depth) {
       return stop({"the body is nested too deeply", "body", fmt::format("at most {} levels", most_depth), "",
-                   "send the shapes of docs/playground-api.md"});
+                   "use the shapes in docs/playground-api.md"});
     }
     names_.emplace_back();
     return value();
@@ -132,14 +133,14 @@ std::string key_from(const std::string& field, const json& value) {
     key = value.get<std::string>();
   }
   if (key.size() <= demo_session::most_key_bytes) return key;
-  throw error(errc::too_large,
-              {"this key is too long to look at", field, fmt::format("at most {} bytes", demo_session::most_key_bytes),
-               std::to_string(key.size()), "use the command, or a hash of it as the key"});
+  throw error(errc::too_large, {"the key is too long for a demo filter", field,
+                                fmt::format("at most {} bytes", app::count_text(demo_session::most_key_bytes)),
+                                app::count_text(key.size()), "use the command-line tool, or insert a hash of the key"});
 }
 
 // The range of numbers, for errors.
 std::string range_text(std::uint64_t least, std::uint64_t most) {
-  return fmt::format("a whole number, {} to {}", least, most);
+  return fmt::format("a whole number, {} to {}", app::count_text(least), app::count_text(most));
 }
 
 json or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
@@ -183,17 +184,17 @@ std::optional<std::uint64_t> fields::number_if_any(const std::string& name, std:
              std::floor(value.get<double>()) == value.get<double>()) {
     number = static_cast<std::uint64_t>(value.get<double>());  // such as 1e3
   } else {
-    refused(value.is_number() ? fmt::format("give a whole number from {} on", least)
-                              : "give a number, without quotes around it");
+    refused(value.is_number() ? fmt::format("give a whole number of at least {}", app::count_text(least))
+                              : "give a number, without quotes");
   }
-  if (number < least) refused(fmt::format("give {} or more", least));
-  if (number > most) refused(fmt::format("give {} or less", most));
+  if (number < least) refused(fmt::format("give {} or more", app::count_text(least)));
+  if (number > most) refused(fmt::format("give {} or less", app::count_text(most)));
   return number;
 }
 
 std::uint64_t fields::number(const std::string& name, std::uint64_t least, std::uint64_t most) {
   const std::optional<std::uint64_t> number = number_if_any(name, least, most);
-  if (!number) refuse(name, range_text(least, most), "nothing", "give one");
+  if (!number) refuse(name, range_text(least, most), "nothing", "give a number");
   return *number;
 }
 
@@ -201,7 +202,7 @@ std::optional<double> fields::rate_if_any(const std::string& name) {
   const json value = take(name);
   if (value.is_null()) return std::nullopt;
   if (!value.is_number() || !(value.get<double>() > 0 && value.get<double>() < 1)) {
-    refuse(name, "a number between 0 and 1", shown(value), "say 0.01 for 1 %");
+    refuse(name, "a number between 0 and 1", shown(value), "use 0.01 for 1%");
   }
   return value.get<double>();
 }
@@ -216,7 +217,7 @@ std::string fields::text_if_any(const std::string& name) {
 bool fields::flag(const std::string& name) {
   const json value = take(name);
   if (value.is_null()) return false;
-  if (!value.is_boolean()) refuse(name, "true or false", shown(value), "say true or false, without quotes");
+  if (!value.is_boolean()) refuse(name, "true or false", shown(value), "use true or false, without quotes");
   return value.get<bool>();
 }
 
@@ -228,14 +229,14 @@ std::uint64_t fields::seed(const std::string& name) {
   const std::string text = value.is_string() ? value.get<std::string>() : "";
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || problem != std::errc() || end != text.data() + text.size()) {
-    refuse(name, "a string of digits, up to 18446744073709551615", shown(value), "say \"7\", with the quotes");
+    refuse(name, "a string of digits, up to 18446744073709551615", shown(value), "for example \"7\", with the quotes");
   }
   return number;
 }
 
 std::string fields::key(const std::string& name) {
   const json value = take(name);
-  if (value.is_null()) refuse(name, "a string, or {\"base64\": \"...\"}", given(value), "give one");
+  if (value.is_null()) refuse(name, "a string, or {\"base64\": \"...\"}", given(value), "give a key");
   return key_from(name, value);
 }
 
@@ -256,10 +257,11 @@ key_list fields::keys(std::uint64_t most) {
     range.end();
     return addresses;
   }
-  if (!list.is_array()) refuse("keys", "a list of keys", given(list), "say {\"keys\": [\"Madrid\"]}");
+  if (!list.is_array()) refuse("keys", "a list of keys", given(list), "for example {\"keys\": [\"Madrid\"]}");
   if (list.size() > most) {
-    throw error(errc::too_large, {"too many keys at once", "keys", fmt::format("at most {} in a request", most),
-                                  std::to_string(list.size()), "send them in several requests"});
+    throw error(errc::too_large,
+                {"too many keys at once", "keys", fmt::format("at most {} per request", app::count_text(most)),
+                 app::count_text(list.size()), "split them into several requests"});
   }
   std::vector<std::string> keys;
   keys.reserve(list.size());
@@ -269,8 +271,8 @@ key_list fields::keys(std::uint64_t most) {
 
 void fields::end() const {
   if (object_.empty()) return;
-  throw error(errc::invalid_argument, {"no such field here", object_.begin().key().substr(0, 40), "", "",
-                                       "leave it out; docs/playground-api.md has those that there are"});
+  throw error(errc::invalid_argument, {"unknown field", object_.begin().key().substr(0, 40), "", "",
+                                       "omit it; docs/playground-api.md lists the fields"});
 }
 
 wanted_filter wanted_from(fields& body) {
@@ -288,7 +290,7 @@ wanted_filter wanted_from(fields& body) {
     if (w.window) {
       throw error(errc::invalid_argument,
                   {"the window has two lengths", "window_milliseconds", "", "window_keys and window_milliseconds",
-                   "leave out window_keys or window_milliseconds"});
+                   "omit window_keys or window_milliseconds"});
     }
     w.window = window_of_milliseconds(*time);
   }
@@ -346,7 +348,7 @@ json params_json(const filter_facts& f) {
 
 std::string alarm_of(const filter_facts& f) {
   if (!f.consistency || !f.consistency->alarm) return "";
-  return fmt::format("{} bits are set than the count of keys explains",
+  return fmt::format("{} bits are set than the key count explains",
                      f.consistency->count.deviation() > 0 ? "more" : "fewer");
 }
 

@@ -1,9 +1,9 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig, loadEnv } from "vite";
 
-// `npm run dev` serves the page from here and asks a running `bloomery playground --port 8642` for everything else
-// (or another one: BLOOMERY_API=http://127.0.0.1:8101 npm run dev).
-// The playground answers to its own page only, so Host and Origin are made its own.
+// `npm run dev` serves the page from here and forwards other requests to a running `bloomery playground --port 8642`,
+// or to another one: BLOOMERY_API=http://127.0.0.1:8101 npm run dev. The playground accepts only requests of its own
+// page, so Host and Origin are rewritten.
 const playground = loadEnv("", ".", "BLOOMERY_").BLOOMERY_API ?? "http://127.0.0.1:8642";
 
 export default defineConfig({

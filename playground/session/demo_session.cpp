@@ -1,6 +1,7 @@
 #include "playground/session/demo_session.hpp"
 
 #include "app/addresses.hpp"
+#include "app/numbers.hpp"
 
 #include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
@@ -47,15 +48,16 @@ any_filter filter_of_file(const std::string& file) {
     } catch (const error& e) {
       error_text text = e.text();
       text.where = "body";
-      if (text.hint.empty()) text.hint = "send a file that 'bloomery build' made";
+      if (text.hint.empty()) text.hint = "send a file made by 'bloomery build'";
       throw error(e.code(), std::move(text));
     }
   };
   any_filter filter = load();
   if (filter.bit_size() <= demo_session::most_bits) return filter;
-  throw error(errc::too_large,
-              {"too many bits to look at", "body", "at most " + std::to_string(demo_session::most_bits) + " bits",
-               std::to_string(filter.bit_size()), "name the file when you start the playground: it is inspected then"});
+  throw error(
+      errc::too_large,
+      {"too many bits for a demo filter", "body", "at most " + app::count_text(demo_session::most_bits) + " bits",
+       app::count_text(filter.bit_size()), "name the file when you start the playground, to inspect it"});
 }
 
 }  // namespace
@@ -74,9 +76,9 @@ const char* name_of(membership m) noexcept {
 void demo_session::check_size(const wanted_filter& wanted) {
   const params p = params_of(wanted);
   if (p.geometry.bits <= most_bits) return;
-  throw error(errc::too_large, {"too many bits to look at", wanted.bits ? "bits" : "capacity",
-                                "at most " + std::to_string(most_bits) + " bits", std::to_string(p.geometry.bits),
-                                "ask for fewer keys, or use the command"});
+  throw error(errc::too_large, {"too many bits for a demo filter", wanted.bits ? "bits" : "capacity",
+                                "at most " + app::count_text(most_bits) + " bits", app::count_text(p.geometry.bits),
+                                "use fewer keys, or the command-line tool"});
 }
 
 demo_session::demo_session(wanted_filter wanted)
@@ -203,8 +205,8 @@ answers demo_session::add(key_list keys) {
   const std::uint64_t count = size_of(keys);
   if (count > most_keys - std::min(keys_of_steps_, most_keys)) {
     throw error(errc::too_large,
-                {"too many keys to look at", "keys", "at most " + std::to_string(most_keys) + " in all",
-                 std::to_string(keys_of_steps_ + count), "reset the filter, or use the command"});
+                {"too many keys for a demo filter", "keys", "at most " + app::count_text(most_keys) + " in all",
+                 app::count_text(keys_of_steps_ + count), "clear the filter, or use the command-line tool"});
   }
   answers result;
   filter_.check_takes_keys();
@@ -275,11 +277,11 @@ bool demo_session::can_undo() const {
 
 void demo_session::undo() {
   if (steps_.empty()) {
-    throw error(errc::incompatible, {"nothing was done that could be taken back", "", "", "", "do something first"});
+    throw error(errc::incompatible, {"there is no step to undo", "", "", "", "add or remove a key first"});
   }
   if (!can_undo()) {
-    throw error(errc::incompatible, {"too much would have to be done again", "", "",
-                                     std::to_string(keys_of_steps_) + " keys", "reset the filter"});
+    throw error(errc::incompatible, {"undoing would repeat too many steps", "", "",
+                                     app::count_text(keys_of_steps_) + " keys", "clear the filter"});
   }
   shown_filter first = as_at_first();  // may throw (out of memory for a filter from a file) before anything is undone
   first.learn_from(filter_);
@@ -293,8 +295,8 @@ void demo_session::undo() {
 
 void demo_session::reset() {
   if (!filter_.capabilities().can_clear) {
-    throw error(errc::incompatible, {"a sealed filter cannot be emptied: it is made at once of all its keys", "", "",
-                                     filter_.parameters().layout, "make another one"});
+    throw error(errc::incompatible,
+                {"a static filter cannot be cleared", "", "", filter_.parameters().layout, "create another filter"});
   }
   if (wanted_) {
     filter_ = as_at_first();

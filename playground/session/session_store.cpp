@@ -1,5 +1,7 @@
 #include "playground/session/session_store.hpp"
 
+#include "app/numbers.hpp"
+
 #include <bloomery/error.hpp>
 #include <bloomery/secret.hpp>
 
@@ -36,10 +38,14 @@ void session_store::make_room_locked(std::uint64_t bytes, std::size_t filters, e
     const auto idle = std::min_element(entries_.begin(), entries_.end(),
                                        [](const auto& a, const auto& b) { return a.second.asked < b.second.asked; });
     if (idle == entries_.end() || now - idle->second.asked < most_.idle) {
-      throw error(errc::unavailable, {"no room for another filter", "",
-                                      fmt::format("{} filters of {} MiB in all", most_.filters, most_.bytes >> 20),
-                                      fmt::format("{} filters of {} MiB", entries_.size(), bytes_ >> 20),
-                                      "delete one, make a smaller one, or wait"});
+      const bool by_count = entries_.size() + coming_ + filters > most_.filters;
+      throw error(errc::unavailable,
+                  {by_count ? fmt::format("the playground is full: it has {} filters", app::count_text(entries_.size()))
+                            : fmt::format("the playground is full: its filters take {} of {} MiB",
+                                          app::count_text(bytes_ >> 20), app::count_text(most_.bytes >> 20)),
+                   "", "", "",
+                   by_count ? "delete a filter, or try again in a few minutes"
+                            : "make a smaller filter, delete one, or try again in a few minutes"});
     }
     bytes_ -= idle->second.bytes;
     gone.push_back(std::move(idle->second.filter));
@@ -77,8 +83,8 @@ std::shared_ptr<guarded_session> session_store::get(const std::string& id) {
   const std::lock_guard lock(turn_);
   const auto at = entries_.find(id);
   if (at == entries_.end()) {
-    throw error(errc::not_found,
-                {"no such filter, or it gave way to others", "id", "", id.substr(0, 40), "make it again"});
+    throw error(errc::not_found, {"no such filter: it was deleted, or evicted to make room", "id", "", id.substr(0, 40),
+                                  "create it again"});
   }
   at->second.asked = clock::now();
   return at->second.filter;
@@ -97,8 +103,8 @@ void session_store::drop(const std::string& id) {
   const std::lock_guard lock(turn_);
   const auto at = entries_.find(id);
   if (at == entries_.end()) {
-    throw error(errc::not_found,
-                {"no such filter, or it gave way to others", "id", "", id.substr(0, 40), "make it again"});
+    throw error(errc::not_found, {"no such filter: it was deleted, or evicted to make room", "id", "", id.substr(0, 40),
+                                  "create it again"});
   }
   bytes_ -= at->second.bytes;
   gone = std::move(at->second.filter);

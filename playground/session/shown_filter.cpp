@@ -34,7 +34,7 @@ std::uint64_t number_of_key(std::string_view key) {
   if (problem == std::errc() && end == key.data() + key.size()) return number;
   throw error(errc::invalid_argument,
               {"the keys of this filter are numbers", "keys", "0 to 18446744073709551615",
-               "'" + std::string(key.substr(0, 40)) + "'", "give a number, or make a filter of strings"});
+               "'" + std::string(key.substr(0, 40)) + "'", "give a number, or create a filter of strings"});
 }
 
 bool contains(filter_handle& filter, std::string_view key) {
@@ -98,7 +98,7 @@ bool shown_filter::insert(std::string_view key) const {
 removal shown_filter::remove(std::string_view key) const {
   if (!capabilities().can_remove) {
     throw error(errc::incompatible, {"keys cannot be removed from this filter: others may share their bits", "", "", "",
-                                     "make one of layout counting, or use force and see what is lost"});
+                                     "use the layout counting, or remove the key by force"});
   }
   removal result{};
   with_key(*filter_, key, [&](key_span one) { filter_->remove(one, std::span(&result, 1)); });
@@ -108,7 +108,7 @@ removal shown_filter::remove(std::string_view key) const {
 bool shown_filter::remove_by_force(std::string_view key) {
   if (has_layers() || cell_bits_of(params_) != 1) {
     throw error(errc::incompatible, {"only the bits of a plain filter can be cleared by force", "by_force", "", "",
-                                     "leave out by_force, or make a filter of another layout"});
+                                     "omit by_force, or use another layout"});
   }
   if (!may_contain(key)) return false;
   const std::span<const std::uint8_t> before = filter().bytes();
@@ -124,8 +124,8 @@ bool shown_filter::remove_by_force(std::string_view key) {
 
 void shown_filter::tick(std::uint64_t milliseconds) {
   if (!now_)
-    throw error(errc::incompatible, {"time means nothing to this filter", "milliseconds", "a window of time", "",
-                                     "make one with window_milliseconds"});
+    throw error(errc::incompatible, {"this filter has no clock", "milliseconds", "a window by time", "",
+                                     "create a filter with window_milliseconds"});
   *now_ += std::min(milliseconds, (std::uint64_t{1} << 62) - std::min(*now_, std::uint64_t{1} << 62));
   filter_->tick(*now_);
 }
@@ -136,7 +136,7 @@ void shown_filter::check_key(std::string_view key) const {
 
 void shown_filter::check_takes_keys() const {
   if (capabilities().can_insert) return;
-  throw error(errc::incompatible, {"a sealed filter takes no keys", "", "", params_.layout, "make another one"});
+  throw error(errc::incompatible, {"a static filter accepts no keys", "", "", params_.layout, "create another filter"});
 }
 
 std::uint64_t shown_filter::epoch() const { return has_layers() ? 0 : filter().epoch(); }
@@ -201,8 +201,8 @@ filter_facts shown_filter::facts_of_bits(std::optional<std::uint64_t> keys) cons
 
 std::string shown_filter::file() const {
   if (has_layers()) {
-    throw error(errc::incompatible, {"a growing filter lives in memory, and has no file", "", "", "",
-                                     "make one of fixed size; the command keeps growing ones with a log"});
+    throw error(errc::incompatible, {"a scalable filter in memory has no file", "", "", "",
+                                     "use a fixed size, or 'bloomery build' with its option to grow"});
   }
   const std::vector<std::uint8_t> bytes = filter().to_bytes();
   return {bytes.begin(), bytes.end()};

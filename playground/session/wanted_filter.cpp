@@ -1,6 +1,7 @@
 #include "playground/session/wanted_filter.hpp"
 
 #include "app/layout_choice.hpp"
+#include "app/numbers.hpp"
 
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
@@ -30,16 +31,16 @@ namespace {
 
 void check_name(const char* field, const std::string& name, std::span<const char* const> names) {
   if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) return;
-  refuse(fmt::format("no such {} here", field), field, fmt::format("one of {}", fmt::join(names, ", ")),
-         "'" + name.substr(0, 40) + "'", fmt::format("leave {} out, or take one of these", field));
+  refuse(fmt::format("unknown {}", field), field, fmt::format("one of {}", fmt::join(names, ", ")),
+         "'" + name.substr(0, 40) + "'", fmt::format("omit {}, or choose one of these", field));
 }
 
 void check_names(const wanted_filter& w) {
   check_name("layout", w.layout, layouts_to_choose());
   check_name("hash", w.hash, hashes_to_choose());
   if (w.scheme.empty() || find_scheme(w.scheme) != nullptr) return;
-  refuse("no such scheme", "scheme", "one of " + scheme_names(), "'" + w.scheme.substr(0, 40) + "'",
-         "leave scheme out, or take one of these");
+  refuse("unknown scheme", "scheme", "one of " + scheme_names(), "'" + w.scheme.substr(0, 40) + "'",
+         "omit scheme, or choose one of these");
 }
 
 // Rejects incompatible fields; the error names the first.
@@ -61,34 +62,34 @@ void check_companions(const wanted_filter& w) {
     for (const given& other : others) {
       if (!chosen || !other.is) continue;
       refuse(what, other.field, "", fmt::format("{} and {}", it, other.field),
-             fmt::format("leave out {} or {}", it, other.field));
+             fmt::format("omit {} or {}", it, other.field));
     }
   };
-  alone(w.grows, "a growing filter's layers follow from its keys and rate", "grows",
+  alone(w.grows, "a scalable filter derives its layers from its keys and rate", "grows",
         {layout, scheme, bits, probes, window});
-  alone(window.is, "a filter with a window has a size and a layout of its own", window.field, {scheme, bits, probes});
-  alone(scheme.is, "a scheme has a layout and hashes of its own", "scheme", {layout, hash, seed});
+  alone(window.is, "a filter with a window has its own size and layout", window.field, {scheme, bits, probes});
+  alone(scheme.is, "a scheme has its own layout and hashes", "scheme", {layout, hash, seed});
   const bool layout_has_window = family_of({.layout = w.layout}) == family::sliding_window;
   if (window.is && layout.is && !layout_has_window) {
     refuse("this layout has no window", "layout", "sliding, sliding64, or none", w.layout,
-           fmt::format("leave out layout or {}", window.field));
+           fmt::format("omit layout or {}", window.field));
   }
   if (!window.is && layout_has_window) {
-    refuse("this layout is for filters with a window", "layout", "", w.layout,
-           "give window_keys or window_milliseconds, too, or leave layout out");
+    refuse("this layout requires a window", "layout", "", w.layout,
+           "add window_keys or window_milliseconds, or omit layout");
   }
   if (capacity.is && rate.is && bits.is) {
-    refuse("capacity, rate and bits are three; the third follows from two", "bits", "two of them", "three",
-           "leave one of them out");
+    refuse("capacity, rate and bits are given, but two of them determine the third", "bits", "two of them", "three",
+           "omit one of them");
   }
   if (probes.is && !bits.is) {
-    refuse("the number of probes follows from capacity and rate", "probes", "bits beside it", "none",
-           "give bits instead of rate, or leave probes out");
+    refuse("probes require bits: capacity and rate determine the number of probes", "probes", "bits", "none",
+           "give bits instead of rate, or omit probes");
   }
   if (w.grows || capacity.is || (w.window && !w.window->by_time())) return;
   const bool by_capacity = window.is || scheme.is || cell_bits_of({.layout = w.layout}) != 1;
   if (!bits.is || !rate.is || by_capacity) {
-    refuse("nobody knows how many keys will come", "capacity", "a number of keys", "none",
+    refuse("the number of keys is missing", "capacity", "a number of keys", "none",
            by_capacity ? "give capacity" : "give capacity, or bits and rate");
   }
 }
@@ -122,8 +123,8 @@ params sized(const wanted_filter& w) {
       std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan.p.layout == w.layout; });
   const app::layout_plan& plan = named == plans.end() ? app::chosen_of(plans) : *named;
   if (!plan.possible()) {
-    refuse(fmt::format("no {} filter does this: {}", w.layout, plan.problem), "bits", "", std::to_string(*w.bits),
-           "give more bits or a higher rate, or leave layout out");
+    refuse(fmt::format("no {} filter is possible: {}", w.layout, plan.problem), "bits", "", app::count_text(*w.bits),
+           "use more bits or a higher rate, or omit layout");
   }
   params p = plan.p;
   p.hash = w.hash;
@@ -160,9 +161,9 @@ error in_names_of_fields(const error& e, const wanted_filter& w) {
   if (!known) text.where = w.bits ? "bits" : "capacity";
   if (text.hint.empty()) {
     text.hint = !text.expected.empty() ? fmt::format("give {} as {}", text.expected, text.where)
-                : w.bits && w.rate     ? "give more bits or a higher rate"
-                : w.bits               ? "give other bits, or leave bits out"
-                                       : "ask for fewer keys or a higher rate";
+                : w.bits && w.rate     ? "use more bits or a higher rate"
+                : w.bits               ? "use another number of bits, or omit bits"
+                                       : "use fewer keys or a higher rate";
   }
   return error(e.code(), std::move(text));
 }
@@ -196,8 +197,8 @@ params params_of(const wanted_filter& wanted) {
   try {
     params p = wanted.grows ? first_of_growing(wanted) : sized(wanted);
     if (p.geometry.bits < std::uint64_t{1} << 53) return p;
-    throw error(errc::too_large, {"too many bits to be told exactly", wanted.bits ? "bits" : "capacity", "below 2^53",
-                                  std::to_string(p.geometry.bits), "ask for fewer keys or a higher rate"});
+    throw error(errc::too_large, {"too many bits", wanted.bits ? "bits" : "capacity", "below 2^53",
+                                  app::count_text(p.geometry.bits), "use fewer keys or a higher rate"});
   } catch (const error& e) {
     throw in_names_of_fields(e, wanted);
   }

@@ -1,22 +1,22 @@
-// What the tests of the page share: the real command, a real Chromium, and pages whose errors are counted.
+// Harness of the page tests: the real command, a real Chromium, and pages whose errors are collected.
 //
 //   import { playground, noSeriousFindings } from "./browser.mjs";
 //
 //   const { test, command } = playground();
 //   test("An empty filter denies every key", async (page) => {
 //     await page.goto("/#learn/1");
-//     await page.getByRole("button", { name: "Ask for Madrid" }).click();
+//     await page.getByRole("button", { name: "Look up Madrid" }).click();
 //     await eventually(async () => assert.match(await page.locator(".said").innerText(), /certainly never/));
 //   });
 //   test("It fits a phone", { width: 360, dark: true, language: "zh" }, async (page) => { ... });
 //
-// A file has one server and one browser, and each test a page of its own, with nothing kept from another. A test fails,
-// too, if its page wrote an error to the console, threw one, or asked anybody else than its server for anything. What
-// failed or hung leaves a picture, and what the server said.
+// Each file has one server and one browser; each test has a page of its own in a fresh context. A test also fails if
+// its page writes an error to the console, throws one, or sends a request to another server. A test that fails or
+// hangs leaves a screenshot and the server's output.
 //
-// In the environment: BLOOMERY, the command; BLOOMERY_PAGE_PACKAGES, where node_modules is; BLOOMERY_PAGE_DIST, a built
-// page to be shown instead of the one in the command, while the page is being written; BLOOMERY_CHROMIUM, the browser;
-// BLOOMERY_PAGE_PART=0/2, every second test of the file, from the first one on: 1/2 are the others.
+// Environment: BLOOMERY, the command; BLOOMERY_PAGE_PACKAGES, the directory of node_modules; BLOOMERY_PAGE_DIST, a
+// built page to use instead of the command's own, during development; BLOOMERY_CHROMIUM, the browser;
+// BLOOMERY_PAGE_PART=0/2, every second test of the file, starting with the first; 1/2 are the others.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import fs from "node:fs";
@@ -35,7 +35,7 @@ const dist = process.env.BLOOMERY_PAGE_DIST;
 const pictures = path.join(os.tmpdir(), "bloomery-page-failures");
 const [part, parts] = (process.env.BLOOMERY_PAGE_PART ?? "0/1").split("/").map(Number);
 
-// ---- what must be there ----
+// ---- requirements ----
 
 function packages() {
   const named = process.env.BLOOMERY_PAGE_PACKAGES;
@@ -47,7 +47,7 @@ function packages() {
   return createRequire(path.join(found, "package.json"));
 }
 
-/** The one that has no window, if it is there: it needs half the time. */
+/** Prefers the headless shell, which takes half the time. */
 function chromium() {
   if (process.env.BLOOMERY_CHROMIUM) return process.env.BLOOMERY_CHROMIUM;
   const folders = ["/usr/bin", ...(process.env.PATH ?? "").split(path.delimiter)];
@@ -59,7 +59,7 @@ function chromium() {
 const browserFile = chromium();
 if (!browserFile) {
   console.log("SKIP: chromium is not installed");
-  if (!process.env.NODE_TEST_CONTEXT) process.exit(77); // `node --test` would call that a failure: there each test is skipped
+  if (!process.env.NODE_TEST_CONTEXT) process.exit(77); // under `node --test`, each test is skipped
 }
 
 // ---- the server ----
@@ -99,7 +99,7 @@ async function stop(child) {
   clearTimeout(late);
 }
 
-/** The page from a folder instead of from the command, under the same rules. */
+/** Serves the page from a folder instead of from the command, with the same security policy. */
 async function shownFrom(folder, context, url) {
   const rules = (await fetch(url)).headers.get("content-security-policy") ?? "";
   const types = {
@@ -122,9 +122,10 @@ async function shownFrom(folder, context, url) {
 /**
  * A server and a browser for the tests of this file.
  *
- * filters: files or addresses to inspect, or a function (folder, command) that makes them in an empty folder and names
- * them. Gives { test, command, url, folder }: url() is the server's address, and command("plan", "-n", "1000") runs the
- * command in the folder and gives what it wrote to standard output; { input: "a\nb\n" } may come last.
+ * filters: files or addresses to inspect, or a function (folder, command) that creates them in an empty folder and
+ * returns their names. Returns { test, command, url, folder }: url() is the server's address, and
+ * command("plan", "-n", "1000") runs the command in the folder and returns its standard output. The last argument may
+ * be { input: "a\nb\n" }.
  */
 export function playground({ filters = [] } = {}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "bloomery-page-"));
@@ -137,7 +138,7 @@ export function playground({ filters = [] } = {}) {
   async function command(...words) {
     const input = typeof words.at(-1) === "object" ? words.pop().input : "";
     const running = promisify(execFile)(binary, words, { cwd: folder, maxBuffer: 1 << 28, timeout: 60_000 });
-    running.child.stdin.on("error", () => {}); // it may end without reading: its status tells
+    running.child.stdin.on("error", () => {}); // it may exit without reading; its status is checked
     running.child.stdin.end(input);
     return (await running).stdout;
   }
@@ -161,7 +162,7 @@ export function playground({ filters = [] } = {}) {
   }
   after(end);
 
-  // If all else fails; a browser ends by itself when its pipe closes.
+  // Last resort; a browser exits by itself when its pipe closes.
   process.on("exit", () => {
     if (server?.child.exitCode === null) server.child.kill("SIGKILL");
     fs.rmSync(folder, { recursive: true, force: true });
@@ -172,10 +173,10 @@ export function playground({ filters = [] } = {}) {
    * test(name, async (page, context) => ...), with options before the function:
    *   width, height          of the window; 1280 x 800
    *   language               "en" or "zh": that of the browser
-   *   dark, reducedMotion    what the system asks for
-   *   expects                patterns of console errors that are no failure: [/status of 409/]
-   *   limit                  seconds until it counts as hanging; 30
-   *   context                anything else of Playwright's newContext()
+   *   dark, reducedMotion    the system's preferences
+   *   expects                patterns of expected console errors: [/status of 409/]
+   *   limit                  seconds until the test counts as hanging; 30
+   *   context                other options of Playwright's newContext()
    */
   function test(name, options, run) {
     if (given++ % parts !== part) return;
@@ -210,7 +211,7 @@ export function playground({ filters = [] } = {}) {
       });
       try {
         const running = Promise.resolve(run(page, context));
-        running.catch(() => {}); // what still comes after it hung is of no interest
+        running.catch(() => {}); // ignore failures after a timeout
         await Promise.race([running, hung]);
         assert.deepEqual(troubles, [], "what the page complained of");
       } catch (e) {
@@ -232,7 +233,7 @@ export function playground({ filters = [] } = {}) {
       } finally {
         clearTimeout(bell);
         await Promise.race([context.close(), pause(5000, undefined, { ref: false })]);
-        idle = setTimeout(end, 1000); // the first releases of Node.js 18 know no after()
+        idle = setTimeout(end, 1000); // early releases of Node.js 18 have no after()
       }
     });
   }
@@ -240,9 +241,9 @@ export function playground({ filters = [] } = {}) {
   return { test, command, url: () => server.url, folder };
 }
 
-// ---- what tests ask of a page ----
+// ---- assertions and helpers ----
 
-/** Tries until `claim` holds, that is, does not throw; then gives what it gave. For what comes by and by. */
+/** Repeats `claim` until it does not throw; returns its result. */
 export async function eventually(claim, seconds = 15) {
   const end = Date.now() + 1000 * seconds;
   for (;;) {
@@ -255,7 +256,7 @@ export async function eventually(claim, seconds = 15) {
   }
 }
 
-/** The next request to such a path waits until what this gives is called: by itself to go on, or with what else to do. */
+/** Holds the next request to `path` until go() is called; go(how) handles the request in another way. */
 export async function hold(page, path) {
   let go;
   const going = new Promise((resolve) => (go = resolve));
@@ -272,7 +273,7 @@ export async function hold(page, path) {
   return { came, go };
 }
 
-/** No finding of axe that is serious or critical; `within` is a selector of the part to look at. */
+/** Asserts that axe finds nothing serious or critical; `within` is the selector of a part. */
 export async function noSeriousFindings(page, within) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(packages()("axe-core").source);
   const violations = await page.evaluate(async (part) => {
@@ -291,21 +292,21 @@ export async function noSeriousFindings(page, within) {
   assert.equal(bad.length, 0, `at ${page.url()}\n${told.join("\n")}`);
 }
 
-/** The texts of a table, row by row, the head first; hidden ones, too. A chart's numbers stand in one. */
+/** The texts of a table by row, starting with the head; hidden tables, too. Every chart has a table of its data. */
 export async function tableOf(locator) {
   const table =
     (await locator.evaluate((node) => node.tagName)) === "TABLE" ? locator : locator.locator("table").first();
   return table.evaluate((node) => [...node.rows].map((row) => [...row.cells].map((one) => one.textContent.trim())));
 }
 
-/** A number as the page writes it: "1 234", "1.05 %", "3.2e-7". */
+/** A number as the page writes it: "1,234", "1.05%", "3.2e-7". */
 export function numberOf(text) {
-  const n = Number(text.replace(/\s|%/g, ""));
+  const n = Number(text.replace(/[\s,%]/g, ""));
   assert(!Number.isNaN(n), `no number: ${text}`);
   return text.includes("%") ? Number((n / 100).toPrecision(12)) : n; // 1.93 / 100 is not 0.0193
 }
 
-/** The page's texts: words("zh")("learn.add", { key: "Madrid" }) is "加入 Madrid". Without values, they are left open. */
+/** The page's texts: words("zh")("learn.add", { key: "Madrid" }) is "加入 Madrid". Without values, placeholders stay. */
 export function words(language) {
   const texts = JSON.parse(fs.readFileSync(path.join(source, `playground/page/src/texts/${language}.json`), "utf8"));
   return (name, values = {}) => {
@@ -314,7 +315,7 @@ export function words(language) {
   };
 }
 
-/** What stands in a text where its open words are: valuesOf("{n} keys", "12 keys") is { n: "12" }. */
+/** The values of a text's placeholders: valuesOf("{n} keys", "12 keys") is { n: "12" }. */
 export function valuesOf(open, text) {
   const names = [];
   const pattern = open
@@ -325,7 +326,7 @@ export function valuesOf(open, text) {
   return Object.fromEntries(names.map((name, i) => [name, found[i + 1]]));
 }
 
-/** The page is no wider than the window. */
+/** Asserts that the page is no wider than the window. */
 export async function noSidewaysScrolling(page) {
   const { wide, window, culprits } = await page.evaluate(() => {
     const width = document.documentElement.clientWidth;
@@ -339,7 +340,7 @@ export async function noSidewaysScrolling(page) {
   assert(wide <= window, `${page.url()} is ${wide} px wide in a window of ${window}: ${culprits.join(", ")}`);
 }
 
-/** Presses Tab, or `key`, until the element has the focus: it must be reachable without a mouse. */
+/** Presses Tab, or `key`, until the element has the focus. It must be reachable without a mouse. */
 export async function tabTo(page, locator, key = "Tab") {
   const has = () => locator.evaluate((node) => node === document.activeElement);
   for (let i = 0; i < 200; ++i) {

@@ -1,5 +1,5 @@
-// How long the page takes: from going to it, in a fresh browser, to the first button of a view that can be pressed. Prints
-// the times of three loads of each view, and what came over the wire; nothing is judged, for times are the machine's.
+// Measures the time from navigation in a fresh browser to the first usable button of each view. Prints the times of
+// three loads per view and the bytes transferred. It asserts nothing, because times depend on the machine.
 //
 //   $ BLOOMERY=build/release/bloomery node tests/page/first_load.mjs 2>/dev/null | grep ms
 //   learn: first button after 212, 205, 208 ms; 52 kB in 5 answers

@@ -1,4 +1,4 @@
-// Inspect, held against what the command says of the same filters; while they are filled, taken away and come back.
+// The Inspect view, compared with the command's output for the same filters, also while they change, vanish and return.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -19,7 +19,7 @@ import {
 const lines = (from, to) => Array.from({ length: to - from }, (_, i) => `key ${from + i}\n`).join("");
 const names = ["full", "small", "growing", "leaving", "half", "sealed", "window"].map((one) => `${one}.bloom`);
 
-/** As no keys would: the first half of the bits, which begin at byte 4096, are set. */
+/** Sets the first half of the bits, which begin at byte 4096, as no keys would. */
 function fillFirstHalf(file) {
   const opened = fs.openSync(file, "r+");
   fs.writeSync(opened, Buffer.alloc(12_000, 0xff), 0, 12_000, 4096);
@@ -37,8 +37,10 @@ const { test, command, folder } = playground({
     await command("build", "-q", "-o", "half.bloom", "--layout", "classic", "-n", "20000", "few");
     fillFirstHalf(path.join(folder, "half.bloom"));
     await command("seal", "-q", "-o", "sealed.bloom", "few");
-    // Too small on purpose, which ends with 3.
-    await assert.rejects(command("build", "-q", "-o", "window.bloom", "--window", "1h", "-n", "100", "few"), { code: 3 });
+    // Too small on purpose; exit status 3.
+    await assert.rejects(command("build", "-q", "-o", "window.bloom", "--window", "1h", "-n", "100", "few"), {
+      code: 3,
+    });
     return names.map((one) => path.join(folder, one));
   },
 });
@@ -47,11 +49,11 @@ const nothing = playground();
 const [full, small, growing, leaving, half, sealed, forgetful] = names.keys();
 const t = words("en");
 
-/** A number of one of the three in large type. */
+/** One of the three FPRs in large type. */
 const rate = (page, name) =>
   eventually(async () => numberOf(await page.locator(`[data-rate=${name}]`).innerText({ timeout: 1000 })));
 
-/** What stands beside a name in "What it is". */
+/** The value of a row in "Parameters". */
 const fact = (page, name) =>
   page
     .getByRole("region", { name: t("inspect.parameters") })
@@ -64,7 +66,7 @@ const nameOf = (i) => path.join(folder, names[i]);
 
 // ---- the tests ----
 
-test("The three rates are those of the command", async (page) => {
+test("The three rates match the command's", async (page) => {
   await page.goto(`/#inspect/${full}`);
   const shown = {};
   for (const name of ["promised", "certified", "measured"]) shown[name] = await rate(page, name);
@@ -73,14 +75,14 @@ test("The three rates are those of the command", async (page) => {
 
   assert.equal(shown.promised, rounded(info.target_rate));
   assert.equal(shown.certified, rounded(info.rate_now));
-  const told = await page.getByText("95 % sure").innerText();
+  const told = await page.getByText("95% confidence").innerText();
   const { low, high } = valuesOf(t("inspect.measured.what"), told);
   assert(numberOf(low) <= shown.measured && shown.measured <= numberOf(high), told);
   assert(numberOf(low) < 1.1 * info.rate_now && info.rate_now < 1.1 * numberOf(high), `${told}: ${info.rate_now}`);
   assert.match(await page.locator("dl").first().innerText(), /1 in 50/);
 });
 
-test("The squares of the map, read one by one, add up to the bits that are set", async (page) => {
+test("The squares of the map add up to the number of set bits", async (page) => {
   await page.goto(`/#inspect/${small}`);
   const map = page.getByRole("slider");
   await tabTo(page, map);
@@ -102,7 +104,7 @@ test("The squares of the map, read one by one, add up to the bits that are set",
   assert.equal(numberOf(ones), sum);
 });
 
-test("The squares are painted as full as the API tells, and the pointer finds each where it is", async (page) => {
+test("Squares have the shade of their fill ratio, and the pointer selects the square below it", async (page) => {
   await page.goto(`/#inspect/${half}`);
   await rate(page, "certified");
   const { heat, filter } = await (await page.request.get(`/api/1/inspections/${half}`)).json();
@@ -120,7 +122,7 @@ test("The squares are painted as full as the API tells, and the pointer finds ea
       const square = Number(await map.getAttribute("aria-valuenow"));
       await page.mouse.move(x + along * width, y - 5);
       await map.focus();
-      await page.keyboard.press("End"); // its frame is elsewhere
+      await page.keyboard.press("End"); // moves the frame away
       await eventually(async () => assert.equal(await map.getAttribute("aria-valuenow"), String(share.length - 1)));
       const painted = await canvas.evaluate(
         (node, [a, b]) => [...node.getContext("2d").getImageData(a * node.width, b * node.height, 1, 1).data],
@@ -146,10 +148,10 @@ test("The squares are painted as full as the API tells, and the pointer finds ea
   }
 });
 
-test("Of a filter that was read in part that is told, and what nobody read is not its emptiest square", async (page) => {
+test("A partial reading is mentioned, and unread parts do not count as the emptiest square", async (page) => {
   let part = 0;
   await page.route("**/inspections/*?*", async (route) => {
-    const answer = await route.fetch().catch(() => null); // the page may be gone meanwhile
+    const answer = await route.fetch().catch(() => null); // the page may be closed already
     if (!answer) return;
     const seen = await answer.json();
     const { heat, filter } = seen;
@@ -172,7 +174,7 @@ test("Of a filter that was read in part that is told, and what nobody read is no
   assert(Math.abs(numberOf(share) - part) < 0.01, `${share}: ${part}`);
 });
 
-test("The charts' tables tell what the API told", async (page) => {
+test("The charts' tables match the API", async (page) => {
   await page.goto(`/#inspect/${full}`);
   await rate(page, "certified");
   const said = await (await page.request.get(`/api/1/inspections/${full}`)).json();
@@ -189,7 +191,7 @@ test("The charts' tables tell what the API told", async (page) => {
   await page.getByText(t("inspect.blocks.said.fits")).waitFor();
 });
 
-test("The axes of counted things name each whole number once", async (page) => {
+test("Axes of counts show each integer once", async (page) => {
   await page.goto(`/#inspect/${forgetful}`);
   const place = page.getByRole("region", {
     name: t("inspect.blocks"),
@@ -201,12 +203,12 @@ test("The axes of counted things name each whole number once", async (page) => {
     .locator("svg g:has(> text)")
     .evaluateAll((all) => all.map((one) => [...one.querySelectorAll("text")].map((text) => text.textContent)));
 
-  const numbers = axes.filter((texts) => texts.every((text) => /^[\d\s]+$/.test(text)));
+  const numbers = axes.filter((texts) => texts.every((text) => /^[\d,]+$/.test(text)));
   assert.equal(numbers.length, 2);
   for (const ticks of numbers) assert.deepEqual(ticks, [...new Set(ticks)]);
 });
 
-test("The forecast begins where the bits say that it stands, and does not contradict the verdict", async (page) => {
+test("The forecast begins with the exact FPR and does not contradict the verdict", async (page) => {
   await page.route(`**/api/1/inspections/${full}*`, async (route) => {
     if (!route.request().url().endsWith("after=0")) return route.continue();
     const said = await (await route.fetch()).json();
@@ -230,7 +232,7 @@ test("The forecast begins where the bits say that it stands, and does not contra
   assert.equal((await tableOf(place))[1][2], "0.0232");
 });
 
-test("A sealed filter, and one that forgets, are not told of what does not hold for them", async (page) => {
+test("Static filters and windows omit facts that do not apply to them", async (page) => {
   await page.goto(`/#inspect/${sealed}`);
   assert.equal(await fact(page, "inspect.is.in").innerText(), "300");
   for (const name of ["inspect.is.left", "inspect.is.fill"]) assert.equal(await fact(page, name).count(), 0);
@@ -244,8 +246,8 @@ test("A sealed filter, and one that forgets, are not told of what does not hold 
 // ---- another program at the same address ----
 
 /**
- * Until startAnew() is called the page's program answers, then another one, which was given some of its filters, in this
- * order. Who waits for the first is disconnected, as when a program ends.
+ * Until startAnew() is called, the page's program answers; afterwards another one, which has some of its filters, in
+ * this order. Pending requests to the first program are disconnected, as when a program exits.
  */
 async function twoPrograms(page, given, { tells = true } = {}) {
   const session = (name) => (tells ? { session: name } : {});
@@ -284,7 +286,7 @@ async function twoPrograms(page, given, { tells = true } = {}) {
     const said = await (await route.fetch({ url: String(url) })).json();
     return route.fulfill({ json: { ...said, ...session("another"), number } });
   };
-  // What is under way when the test ends is of no interest.
+  // Ignore requests that are pending when the test ends.
   await page.route(/\/api\/1\/(about|inspections)/, (route) => answer(route).catch(() => {}));
   return startAnew;
 }
@@ -292,7 +294,7 @@ async function twoPrograms(page, given, { tells = true } = {}) {
 for (const tells of [true, false]) {
   const how = tells ? "by the program's session" : "by the filter's name";
   test(
-    `A filter's numbers never stand under another's name: told ${how}`,
+    `Numbers never appear under another filter's name: detected ${how}`,
     { expects: [/net::ERR/, /404/] },
     async (page) => {
       const startAnew = await twoPrograms(page, [small, growing], { tells });
@@ -311,7 +313,7 @@ for (const tells of [true, false]) {
   );
 }
 
-test("A filter is found again where another program counts it", { expects: [/net::ERR/] }, async (page) => {
+test("A filter is found under its number in another program", { expects: [/net::ERR/] }, async (page) => {
   const startAnew = await twoPrograms(page, [small, full]);
   await page.goto(`/#inspect/${full}`);
   const before = await rate(page, "certified");
@@ -322,7 +324,7 @@ test("A filter is found again where another program counts it", { expects: [/net
   assert.equal(await rate(page, "certified"), before);
 });
 
-test("A program that has no such filter is not said to be silent", { expects: [/net::ERR/, /404/] }, async (page) => {
+test("A program without the filter is not reported as silent", { expects: [/net::ERR/, /404/] }, async (page) => {
   const startAnew = await twoPrograms(page, []);
   await page.goto(`/#inspect/${small}`);
   await rate(page, "certified");
@@ -335,7 +337,7 @@ test("A program that has no such filter is not said to be silent", { expects: [/
   assert.equal(await page.getByText(t("inspect.lost")).count(), 0);
 });
 
-test("What another process adds is seen without being asked for", async (page) => {
+test("Keys added by another process appear without a reload", async (page) => {
   await page.goto(`/#inspect/${growing}`);
   const keys = async () => numberOf((await fact(page, "inspect.is.in").innerText()).split("(")[0]);
   await eventually(async () => assert(Math.abs((await keys()) - 300) < 5));
@@ -349,7 +351,7 @@ test("What another process adds is seen without being asked for", async (page) =
   assert.match(await page.locator(".live").innerText(), /Live/);
 });
 
-test("A file that is gone, or has become something else, is told in words", async (page) => {
+test("A file that is gone or replaced is reported", async (page) => {
   const file = path.join(folder, names[leaving]);
   await page.goto(`/#inspect/${leaving}`);
   const certified = await rate(page, "certified");
@@ -366,7 +368,7 @@ test("A file that is gone, or has become something else, is told in words", asyn
   assert.equal(await page.getByRole("alert").count(), 0);
 });
 
-test("A key is asked for, and its bits are told", async (page) => {
+test("A lookup shows the key's bits", async (page) => {
   await page.goto(`/#inspect/${full}`);
   const ask = page.getByRole("region", { name: t("inspect.ask.title") });
   await ask.getByRole("textbox").fill("key 17");
@@ -387,7 +389,7 @@ for (const [name, options] of [
   ["in the dark, on a phone, in Chinese", { width: 360, dark: true, language: "zh" }],
   ["on a phone, in English", { width: 360 }],
 ]) {
-  test(`It is well to be used ${name}`, options, async (page) => {
+  test(`The view fits and is accessible ${name}`, options, async (page) => {
     await page.goto(`/#inspect/${full}`);
     await rate(page, "certified");
     await eventually(async () => assert.equal(await page.locator(".plot svg").count(), 2));
@@ -396,7 +398,7 @@ for (const [name, options] of [
   });
 }
 
-test("Another filter is chosen by keys, and its link can be kept", async (page) => {
+test("Another filter can be chosen by keyboard and has its own link", async (page) => {
   await page.goto("/#inspect");
   await page.getByRole("heading", { level: 1, name: names[full] }).waitFor();
   const choice = page.getByRole("combobox");
@@ -406,7 +408,7 @@ test("Another filter is chosen by keys, and its link can be kept", async (page) 
   assert.equal(new URL(page.url()).hash, `#inspect/${small}`);
 });
 
-nothing.test("Where no filter was named, it is told how to", async (page) => {
+nothing.test("Without a filter, the page shows how to name one", async (page) => {
   await page.goto("/#inspect");
   await page.getByText("bloomery playground seen.bloom", { exact: true }).waitFor();
   await noSeriousFindings(page);

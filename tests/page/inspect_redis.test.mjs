@@ -1,4 +1,4 @@
-// Inspect of filters on Redis, held against what the command says of them, and while the server is killed and comes back.
+// The Inspect view of filters on Redis, compared with the command's output, also while the server is restarted.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import fs from "node:fs";
@@ -19,7 +19,7 @@ if (!redisProgram) {
   if (!process.env.NODE_TEST_CONTEXT) process.exit(77); // as in browser.mjs
 }
 
-/** On a socket, whose path must be short, and with all it was told on disk. */
+/** Listens on a socket, whose path must be short, and persists all writes. */
 class Redis {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), "bloomery-r-"));
   socket = path.join(this.folder, "s");
@@ -72,7 +72,7 @@ const test = redisProgram ? withRedis : (name) => nodeTest(name, { skip: "redis-
 const [fixed, grown] = [0, 1];
 const t = words("en");
 
-/** A number of one of the three in large type. */
+/** One of the three FPRs in large type. */
 const rate = (page, name) =>
   eventually(async () => numberOf(await page.locator(`[data-rate=${name}]`).innerText({ timeout: 1000 })));
 
@@ -80,7 +80,7 @@ const rounded = (n) => Number(n.toPrecision(3));
 
 // ---- the tests ----
 
-test("A server that dies is told with the time, and what was known stays", { limit: 60 }, async (page) => {
+test("An outage is reported with its time, and the last state stays", { limit: 60 }, async (page) => {
   await page.goto(`/#inspect/${fixed}`);
   const certified = await rate(page, "certified");
   await command("pull", "-q", redis.address("fixed"), "-o", "pulled.bloom");
@@ -98,9 +98,12 @@ test("A server that dies is told with the time, and what was known stays", { lim
   assert.equal(await page.getByRole("alert").count(), 0);
 });
 
-test("A filter that grows on a server tells its layers, and where they are full", async (page) => {
+test("A scalable filter on a server shows its layers and their fill ratios", async (page) => {
   await page.goto(`/#inspect/${grown}`);
-  await page.getByRole("region", { name: t("inspect.heat"), exact: true }).getByRole("slider").waitFor();
+  await page
+    .getByRole("region", { name: t("inspect.heat"), exact: true })
+    .getByRole("slider")
+    .waitFor();
   const { layers, bits } = JSON.parse(await command("info", "--json", redis.address("grown")));
   const blocks = await tableOf(page.getByRole("region", { name: t("inspect.blocks"), exact: true }));
   assert.equal(

@@ -1,5 +1,5 @@
-// Learn, as readers go through it: by keyboard in English, by mouse on a phone in Chinese. What the chapters tell is held
-// against what is known beforehand: the bits of the original tutorial, the exact formula, and the command.
+// The Learn view as readers use it: by keyboard in English, by mouse on a phone in Chinese. The chapters are compared
+// with the bits of the original tutorial, the exact formula, and the command.
 import assert from "node:assert/strict";
 import process from "node:process";
 import zlib from "node:zlib";
@@ -19,10 +19,10 @@ import {
 const { test, command } = playground();
 const last = 13;
 
-// n = 10 and p = 10 % give 48 bits and 4 hashes, which choose these bits.
+// n = 10 and p = 10% give 48 bits and 4 hashes, which pick these bits.
 const bits = { Madrid: [18, 9, 48, 39], Barcelona: [48, 42, 36, 30], Berlin: [27, 30, 33, 36], Roma: [36, 36, 36, 36] };
 
-/** A reader of the page: what they read, and how they press what is to be pressed. */
+/** A reader of the page, who uses the keyboard or the mouse. */
 class Reader {
   constructor(page, language, byKeyboard) {
     Object.assign(this, { page, byKeyboard, t: words(language) });
@@ -43,7 +43,7 @@ class Reader {
     await eventually(async () => assert.equal((await at.innerText()).trim(), this.t(name, values)));
   }
 
-  /** The values in a sentence of that name, once it is there. */
+  /** The values in the text of this name, once it appears. */
   learns = (name, at = this.said(), seconds = 15) =>
     eventually(async () => valuesOf(this.t(name), (await at.innerText()).trim()), seconds);
 
@@ -146,7 +146,7 @@ const chapters = {
     await r.press(r.button("learn.7.add", { count: 150 }));
     await r.learns("learn.7.said");
     await r.mayGoOn(false);
-    await r.press(r.button("learn.7.all", { count: "1\u202f500" }));
+    await r.press(r.button("learn.7.all", { count: "1,500" }));
     await eventually(async () => assert.equal(numberOf((await r.learns("learn.7.said")).keys), 1500), 20);
     const [, ...rows] = await tableOf(r.page.locator("figure"));
     assert.equal(rows.length, 10);
@@ -154,7 +154,7 @@ const chapters = {
       const [keys, theory, measured, low, high, queries] = row.map(Number);
       assert.equal(keys, 150 * (i + 1));
       assert.equal(queries, 20_000);
-      // 9595 bits are the fewest that keep 1 % with 1000 keys, and 7 the best hashes.
+      // 9595 is the smallest number of bits for 1,000 keys at 1%, and 7 the best number of hashes.
       assert(Math.abs(theory / exactRate(9595, 7, keys) - 1) < 1e-9, `${theory} at ${keys} keys`);
       assert(low <= measured && measured <= high && measured < 0.08, `${low} ${measured} ${high}`);
     }
@@ -167,7 +167,7 @@ const chapters = {
     const [, ...rows] = await tableOf(figures.first());
     const full = rows.find(([keys]) => keys === "1000000").map(Number);
     assert(Math.abs(full[1] - 0.97) < 0.005 && full[2] < 0.0101, `${full}`);
-    await r.press(r.button("learn.8.fill", { count: "200\u202f000", name: r.t("learn.8.weak") }));
+    await r.press(r.button("learn.8.fill", { count: "200,000", name: r.t("learn.8.weak") }));
     const found = await r.learns("learn.8.weak.said", r.page.locator("article .said").first(), 60);
     assert(Number(found.used) <= 3 && Number(found.ranges) === 48, "7 x 65535 of 9.6 million bits");
     assert(Math.abs(numberOf(found.measured) - numberOf(found.predicted)) < 0.02, "as predicted");
@@ -201,7 +201,7 @@ const chapters = {
       await r.press(r.button("learn.11.tick"));
       await r.hears("learn.11.ticked", { seconds: second });
       assert.equal(await answer.innerText(), r.t("learn.maybe"), `after ${second} seconds`);
-      // Who presses again and again by keyboard need not look for the button each time.
+      // The button keeps the keyboard focus.
       if (r.byKeyboard) assert(await r.button("learn.11.tick").evaluate((node) => node === document.activeElement));
     }
     await r.mayGoOn(false);
@@ -244,13 +244,13 @@ const chapters = {
     await r.press(r.button("learn.13.engine"));
     const engine = await r.learns("learn.13.engine.said", said);
     assert.deepEqual([engine.bits, engine.hashes], ["10", "7"]);
-    assert(Math.abs(numberOf(engine.rate) - 0.0082) < 0.0001, `about 1 %: ${engine.rate}`);
+    assert(Math.abs(numberOf(engine.rate) - 0.0082) < 0.0001, `about 1%: ${engine.rate}`);
     await r.press(r.button("learn.13.crawl"));
     assert.equal(numberOf((await r.learns("learn.13.crawl.said", said)).rate), 0.001);
   },
 };
 
-/** From the first chapter to the last; `look` at each when it is done. */
+/** Goes through all chapters; calls `look` after each. */
 async function readAll(r, look) {
   await r.page.goto("/");
   for (let chapter = 1; chapter <= last; ++chapter) {
@@ -277,7 +277,7 @@ test("A reader goes through all chapters on a dark phone, in Chinese", phone, as
   });
 });
 
-/** As if all chapters had been done: each shows all that it has. */
+/** Marks all chapters as done, so that each shows all its parts. */
 async function allDone(page) {
   await page.addInitScript((n) => {
     localStorage.setItem("learn.done", JSON.stringify(Array.from({ length: n }, (_, i) => i + 1)));
@@ -285,7 +285,7 @@ async function allDone(page) {
 }
 
 const still = { width: 360, height: 740, dark: true, reducedMotion: true, limit: 60 };
-test("No chapter scrolls sideways in English, and none moves for who wants it still", still, async (page) => {
+test("No chapter scrolls sideways in English, and none is animated with reduced motion", still, async (page) => {
   await allDone(page);
   for (let chapter = 1; chapter <= last; ++chapter) {
     await page.goto(`/#learn/${chapter}`);
@@ -301,11 +301,11 @@ test("No chapter scrolls sideways in English, and none moves for who wants it st
       }).length,
     }));
     assert.deepEqual(moving, { now: 0, could: 0 }, `chapter ${chapter}`);
-    if (chapter in { 1: 0, 6: 0, 12: 0 }) await noSeriousFindings(page); // the rest of them in Chinese, above
+    if (chapter in { 1: 0, 6: 0, 12: 0 }) await noSeriousFindings(page); // the others in Chinese, above
   }
 });
 
-test("What moves, moves for less than 200 ms", async (page) => {
+test("Animations take less than 200 ms", async (page) => {
   await page.goto("/#learn/10");
   const r = new Reader(page, "en", false);
   await r.press(r.button("learn.10.add", { count: 5 }));
@@ -318,7 +318,7 @@ test("What moves, moves for less than 200 ms", async (page) => {
   assert(Math.max(...seconds) > 0 && Math.max(...seconds) < 0.2);
 });
 
-test("Everything can be skipped, and counts as not done", async (page) => {
+test("Every chapter can be skipped and does not count as done", async (page) => {
   const r = new Reader(page, "en", false);
   await page.goto("/#learn/1");
   for (let chapter = 1; chapter < last; ++chapter) {
@@ -334,7 +334,7 @@ test("Everything can be skipped, and counts as not done", async (page) => {
   await r.isAt(last);
 });
 
-test("Another language keeps the place, and is spoken from then on", async (page) => {
+test("Another language keeps the chapter, and is remembered", async (page) => {
   const [en, zh] = [new Reader(page, "en", false), new Reader(page, "zh", false)];
   await page.goto("/#learn/4");
   await cities[4](en);
@@ -349,7 +349,7 @@ test("Another language keeps the place, and is spoken from then on", async (page
   await zh.isAt(4);
 });
 
-test("Dark is what the system asks for, and what the reader chose remains", { dark: true }, async (page) => {
+test("The theme follows the system, and the reader's choice is remembered", { dark: true }, async (page) => {
   const theme = () => page.getAttribute("html", "data-theme");
   await page.goto("/#learn/1");
   await eventually(async () => assert.equal(await theme(), "dark"));
@@ -359,13 +359,13 @@ test("Dark is what the system asks for, and what the reader chose remains", { da
   await eventually(async () => assert.equal(await theme(), "light"));
 });
 
-test("A key is text, whatever it says", { width: 360 }, async (page) => {
+test("Keys are shown as text, whatever they contain", { width: 360 }, async (page) => {
   const r = new Reader(page, "en", false);
   await page.goto("/#learn/2");
   for (const key of [`<img src=x onerror="document.title='taken'">`, "{cells}<b>&amp;", "长".repeat(150)]) {
     await page.locator("#own").fill(key);
     await r.press(r.button("learn.add.own"));
-    await eventually(async () => assert((await r.said().innerText()).startsWith(key)));
+    await eventually(async () => assert((await r.said().innerText()).startsWith(`Added ${key}.`)));
     await r.press(r.button("learn.ask.own"));
     await eventually(async () => assert((await r.said().innerText()).includes("indeed")));
     await noSidewaysScrolling(page);
@@ -374,9 +374,9 @@ test("A key is text, whatever it says", { width: 360 }, async (page) => {
   assert.notEqual(await page.title(), "taken");
 });
 
-test("A question may be answered until it is right", async (page) => {
+test("A question can be answered until the answer is right", async (page) => {
   await allDone(page);
-  const r = new Reader(page, "en", true); // a chapter that comes moves the answers: away from the mouse that is to press them
+  const r = new Reader(page, "en", true); // by keyboard, because a chapter that loads moves the answers
   for (const [chapter, right] of Object.entries({ 3: "b", 5: "c", 6: "a", 9: "b", 12: "c" })) {
     await page.goto(`/#learn/${chapter}`);
     const quiz = page.getByRole("region", { name: r.t("learn.quiz") });
@@ -390,7 +390,7 @@ test("A question may be answered until it is right", async (page) => {
   }
 });
 
-test("A chapter whose filter was given up offers another", { expects: [/status of 404/] }, async (page) => {
+test("A chapter whose filter was deleted can be restarted", { expects: [/status of 404/] }, async (page) => {
   const r = new Reader(page, "en", false);
   const made = page.waitForResponse((one) => one.url().endsWith("/filters"));
   await page.goto("/#learn/2");
@@ -405,7 +405,7 @@ test("A chapter whose filter was given up offers another", { expects: [/status o
   assert(await page.evaluate(() => globalThis.same), "the page itself stays");
 });
 
-test("A chapter that is left asks nothing of its filter after that is gone", async (page) => {
+test("After a chapter is left, it sends no requests about its deleted filter", async (page) => {
   const cells = await hold(page, "**/cells?*");
   await page.goto("/#learn/2");
   await cells.came;
@@ -421,7 +421,7 @@ test("A chapter that is left asks nothing of its filter after that is gone", asy
   ]);
 });
 
-/** As if the server had ended: nothing is answered, until what is given back is called. */
+/** Simulates an outage until the returned function is called. */
 async function away(page) {
   const everything = (route) => route.abort("connectionrefused");
   await page.route("**/*", everything);
@@ -433,7 +433,7 @@ for (const [what, link, there] of [
   ["view", (r) => r.t("nav.measure"), (r) => r.page.locator("form").first()],
   ["chapter", (r) => r.t("learn.9.title"), (r) => r.button("learn.ask", { key: "Madrid" })],
 ]) {
-  test(`A ${what} that could not be loaded comes when the server is back`, lost, async (page) => {
+  test(`A ${what} that could not be loaded appears when the server is back`, lost, async (page) => {
     const r = new Reader(page, "en", false);
     await page.goto("/#learn/1");
     await r.button("learn.ask", { key: "Madrid" }).waitFor();
@@ -453,14 +453,14 @@ for (const [what, link, there] of [
   });
 }
 
-test("A chapter goes on when the server is back", lost, async (page) => {
+test("A chapter continues when the server is back", lost, async (page) => {
   const r = new Reader(page, "en", false);
   await page.goto("/#learn/2");
   await page.getByText(r.t("bits.label", { set: 0, cells: 48 })).waitFor();
   const back = await away(page);
   await r.press(r.button("learn.add", { key: "Madrid" }));
   await page.getByText(r.t("play.away")).waitFor();
-  assert.equal(await r.button("learn.anew").count(), 0, "nothing to press that throws the page away");
+  assert.equal(await r.button("learn.anew").count(), 0, "no button that restarts the chapter");
   await back();
   await eventually(async () => assert.equal(await page.getByText(r.t("play.away")).count(), 0));
   await chapters[2](r);
@@ -486,11 +486,11 @@ function exactRate(m, k, n) {
   const stirling = (a, b) =>
     a === 0 && b === 0 ? 1n : b === 0 || b > a ? 0n : stirling(a - 1, b - 1) + big(b) * stirling(a - 1, b);
   const probes = big(k * n);
-  let ways = 0n; // of k n + k probes: those in which the last k find their bits set
+  let ways = 0n; // sequences of k n + k probes whose last k probes find their bits set
   let places = 1n;
   for (let d = 1; d <= k; ++d) {
     places *= big(m - d + 1);
-    let all = 0n; // of the first k n probes: those that hit each of d given bits
+    let all = 0n; // sequences of k n probes that hit each of d given bits
     for (let i = 0; i <= d; ++i) all += (-1n) ** big(i) * choose(d, i) * big(m - i) ** probes;
     ways += stirling(k, d) * places * all;
   }

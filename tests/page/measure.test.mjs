@@ -1,4 +1,4 @@
-// The Measure view: what its charts say is what the command measures, and whoever leaves an experiment ends it.
+// The Measure view: its charts match the command's measurements, and leaving an experiment ends it.
 import assert from "node:assert/strict";
 
 import {
@@ -22,7 +22,7 @@ const asks = {
   profile: "measure.profile.ask",
 };
 
-/** One panel of the view: its parts, as a reader finds them. */
+/** One panel of the view, with locators of its parts. */
 function panel(page, name, say = en) {
   const place = page.getByRole("region", {
     name: say(asks[name]),
@@ -50,7 +50,7 @@ async function open(page, settings = {}) {
   await panel(page, "analysis").start.waitFor();
 }
 
-/** Presses Start and gives the job that it made. */
+/** Presses Start and returns the id of the job. */
 async function begin(page, one) {
   const answer = page.waitForResponse((r) => r.url().endsWith("/api/1/jobs") && r.request().method() === "POST");
   await one.start.click();
@@ -68,7 +68,7 @@ async function stateOf(job) {
 
 const goneSoon = (job) => eventually(async () => assert.equal(await stateOf(job), "gone"));
 
-/** The table of a chart by its heads; what is a number in it, as one. */
+/** The table of a chart; numeric cells as numbers. */
 async function numbersOf(figure) {
   const [heads, ...rows] = await tableOf(figure);
   return {
@@ -83,13 +83,13 @@ async function planned(keys, rate, layout) {
   return layouts.find((one) => one.layout === layout);
 }
 
-/** Goes on until it is cancelled. */
+/** Runs until it is cancelled. */
 const long = {
   "analysis.n": "1000000",
   "analysis.runs": "100",
   "analysis.queries": "100000",
 };
-/** Is done in no time. */
+/** Finishes at once. */
 const small = {
   "analysis.n": "100",
   "analysis.runs": "2",
@@ -98,7 +98,7 @@ const small = {
 
 // ---- the analysis ----
 
-test("The theory is drawn before anything is measured, and is that of the command's plan", async (page) => {
+test("The expected curve appears before any measurement and matches the command's plan", async (page) => {
   await open(page, {
     "analysis.n": "500",
     "analysis.p": "0.02",
@@ -120,11 +120,11 @@ for (const [shape, ...words] of [
   ["classic", "--layout", "classic", "--hash", "murmur3"],
   ["scheme:guava", "--scheme", "guava"],
 ]) {
-  test(`An analysis is the command's, number for number: ${words.join(" ")}`, async (page) => {
+  test(`An analysis matches the command's, number for number: ${words.join(" ")}`, async (page) => {
     const hash = words.includes("--hash") ? "murmur3" : "";
     await open(page, {
       "analysis.n": "200",
-      "analysis.p": "2 %",
+      "analysis.p": "2%",
       "analysis.shape": shape,
       ...(hash ? { "analysis.hash": hash } : {}),
       "analysis.runs": "6",
@@ -156,10 +156,10 @@ for (const [shape, ...words] of [
   });
 }
 
-test("The command under the chart is one that can be run, and repeats it", async (page) => {
+test("The command below the chart runs and repeats the experiment", async (page) => {
   await open(page, {
     "analysis.n": "100",
-    "analysis.p": "5 %",
+    "analysis.p": "5%",
     "analysis.runs": "3",
     "analysis.queries": "500",
   });
@@ -178,27 +178,31 @@ test("The command under the chart is one that can be run, and repeats it", async
   );
 });
 
-test("Weak hashing leaves the theory of the textbook, and the chart says so", { limit: 120 }, async (page) => {
-  await open(page, { "analysis.queries": "1000" });
-  const one = panel(page, "analysis");
-  await one.place.getByRole("button", { name: en("measure.example.weak") }).click();
-  await one.field("measure.runs").fill("1");
-  await one.field("measure.queries").fill("2000");
+test(
+  "The chart shows how weak hashing departs from the expected curve of good hashes",
+  { limit: 120 },
+  async (page) => {
+    await open(page, { "analysis.queries": "1000" });
+    const one = panel(page, "analysis");
+    await one.place.getByRole("button", { name: en("measure.example.weak") }).click();
+    await one.field("measure.runs").fill("1");
+    await one.field("measure.queries").fill("2000");
 
-  await begin(page, one);
-  await done(one, 110);
+    await begin(page, one);
+    await done(one, 110);
 
-  const told = valuesOf(en("measure.analysis.title.weak"), await one.title.textContent());
-  const { heads, rows } = await numbersOf(one.figure);
-  const sound = heads.indexOf(en("measure.name.sound"));
-  const full = rows.find(([keys]) => keys === 100_000);
-  assert.match(told.scheme, /pharo$/);
-  assert(Math.abs(full[1] - 0.32) < 0.01, `predicted ${full[1]}`);
-  assert(Math.abs(full[sound] - 0.01) < 0.001, `hashed well ${full[sound]}`);
-  assert(Math.abs(numberOf(told.mean) - full[1]) < 5 * Math.sqrt(full[1] / 2000));
-});
+    const told = valuesOf(en("measure.analysis.title.weak"), await one.title.textContent());
+    const { heads, rows } = await numbersOf(one.figure);
+    const sound = heads.indexOf(en("measure.name.sound"));
+    const full = rows.find(([keys]) => keys === 100_000);
+    assert.match(told.scheme, /pharo$/);
+    assert(Math.abs(full[1] - 0.32) < 0.01, `predicted ${full[1]}`);
+    assert(Math.abs(full[sound] - 0.01) < 0.001, `hashed well ${full[sound]}`);
+    assert(Math.abs(numberOf(told.mean) - full[1]) < 5 * Math.sqrt(full[1] / 2000));
+  },
+);
 
-test("What is known so far is drawn while it runs", async (page) => {
+test("Partial results appear while the experiment runs", async (page) => {
   await open(page, long);
   const one = panel(page, "analysis");
 
@@ -228,7 +232,7 @@ test("A logarithmic scale shows the same numbers", async (page) => {
   assert.deepEqual(await tableOf(one.figure), before);
 });
 
-test("What is typed goes into the link and leaves the rest of the view as it is", async (page) => {
+test("Typed settings go into the link and leave the rest of the view unchanged", async (page) => {
   await open(page);
   const one = panel(page, "analysis");
   await one.field("play.capacity").focus();
@@ -269,7 +273,7 @@ test("The link repeats the experiment", async (page, context) => {
   assert.deepEqual(await tableOf(again.figure), first);
 });
 
-test("The numbers are copied as they stand in the table", async (page, context) => {
+test("Copying yields the numbers of the table", async (page, context) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await open(page, small);
   const one = panel(page, "analysis");
@@ -289,8 +293,8 @@ test("The numbers are copied as they stand in the table", async (page, context) 
   );
 });
 
-test("Where a browser does not allow to copy, that is said", async (page) => {
-  // So it is for a page that came from another computer without encryption.
+test("A browser that does not allow copying is reported", async (page) => {
+  // As for a page from another computer without encryption.
   await page.addInitScript(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
   await open(page);
   const one = panel(page, "analysis");
@@ -302,7 +306,7 @@ test("Where a browser does not allow to copy, that is said", async (page) => {
 
 // ---- the benchmark and the profile ----
 
-test("A benchmark has a bar for each structure, and its title is drawn from them", { limit: 60 }, async (page) => {
+test("A benchmark has a bar for each structure, and its title follows from the bars", { limit: 60 }, async (page) => {
   await open(page, { "benchmark.sizes": "10, 20000" });
   const one = panel(page, "benchmark");
 
@@ -317,7 +321,7 @@ test("A benchmark has a bar for each structure, and its title is drawn from them
   );
   for (const [, , median, low, high] of rows) assert(0 < low && low <= median && median <= high);
   const at = (keys, structure) => rows.find(([k, s]) => k === keys && s === en(`measure.structure.${structure}`));
-  assert(at(20_000, "list")[2] < at(10, "list")[2] / 20, "a list is looked through from its beginning");
+  assert(at(20_000, "list")[2] < at(10, "list")[2] / 20, "a list is searched from its beginning");
   const [filter, set] = [at(20_000, "filter"), at(20_000, "hash_set")];
   const title = await one.title.textContent();
   if (filter[3] <= set[4] && set[3] <= filter[4]) {
@@ -331,7 +335,7 @@ test("A benchmark has a bar for each structure, and its title is drawn from them
   assert.match(await one.place.innerText(), new RegExp(en("measure.benchmark.log").replace(/\./g, "\\.")));
 });
 
-test("A profile has a bar for each number of keys, and its parts make the whole", { limit: 60 }, async (page) => {
+test("A profile has a bar for each number of keys, and its parts add up to the total", { limit: 60 }, async (page) => {
   await open(page, {
     "profile.n": "1000, 200 000",
     "profile.shape": "classic",
@@ -386,7 +390,7 @@ test("Leaving the view, or the page, ends the job", async (page) => {
   await goneSoon(closed);
 });
 
-test("The button that can be pressed next has the focus", async (page) => {
+test("The focus moves to the enabled button", async (page) => {
   await open(page, long);
   const one = panel(page, "analysis");
   const focused = (button) =>
@@ -404,7 +408,7 @@ test("The button that can be pressed next has the focus", async (page) => {
   assert.equal(await one.said.textContent(), en("measure.cancelled"));
 });
 
-test("What was measured is still there when the view is left and found again", async (page) => {
+test("Results are kept when the reader leaves the view and returns", async (page) => {
   await open(page, { ...small, "analysis.n": "150", "profile.n": "1000" });
   const [one, other] = [panel(page, "analysis"), panel(page, "profile")];
   for (const each of [one, other]) {
@@ -436,31 +440,35 @@ test("A second experiment waits for the first, and says so", async (page) => {
   await done(second);
 });
 
-test("A server that is away is told of, and found again", { expects: [/net::ERR/] }, async (page, context) => {
-  // It is not asked again by itself: whoever wants to wait for half a second waits for ever.
-  await page.addInitScript(() => {
-    const later = setTimeout;
-    globalThis.setTimeout = (work, wait = 0, ...more) => (wait < 500 ? later(work, wait, ...more) : 0);
-  });
-  await open(page, {
-    "analysis.n": "50000",
-    "analysis.runs": "20",
-    "analysis.queries": "2000",
-  });
-  const one = panel(page, "analysis");
-  const looks = "**/api/1/jobs/*";
-  await context.route(looks, (route) => route.abort());
-  await begin(page, one);
+test(
+  "An outage is reported, and the experiment continues afterwards",
+  { expects: [/net::ERR/] },
+  async (page, context) => {
+    // Timers of half a second or more never fire, so that the page does not poll by itself.
+    await page.addInitScript(() => {
+      const later = setTimeout;
+      globalThis.setTimeout = (work, wait = 0, ...more) => (wait < 500 ? later(work, wait, ...more) : 0);
+    });
+    await open(page, {
+      "analysis.n": "50000",
+      "analysis.runs": "20",
+      "analysis.queries": "2000",
+    });
+    const one = panel(page, "analysis");
+    const looks = "**/api/1/jobs/*";
+    await context.route(looks, (route) => route.abort());
+    await begin(page, one);
 
-  await eventually(async () => assert.equal(await one.said.textContent(), en("measure.away")));
-  await context.unroute(looks);
-  await one.place.getByRole("button", { name: en("measure.again") }).click();
+    await eventually(async () => assert.equal(await one.said.textContent(), en("measure.away")));
+    await context.unroute(looks);
+    await one.place.getByRole("button", { name: en("measure.again") }).click();
 
-  await done(one);
-});
+    await done(one);
+  },
+);
 
 test(
-  "A server that was started anew has lost the experiment, and the page says what to do",
+  "After a restart of the server, the page reports the lost experiment and what to do",
   { expects: [/404/] },
   async (page) => {
     await open(page, long);
@@ -475,7 +483,7 @@ test(
 );
 
 test(
-  "Start without a server says so, and works once there is one",
+  "Start without a server reports it, and works once the server is back",
   { expects: [/net::ERR/] },
   async (page, context) => {
     await open(page, { "benchmark.sizes": "10" });
@@ -491,20 +499,24 @@ test(
   },
 );
 
-// ---- what is typed ----
+// ---- input ----
 
 for (const [name, ...cases] of [
   [
     "analysis",
     ["play.capacity", "-3", /a whole number.*-3/],
     ["play.capacity", "many", /a whole number.*many/],
-    ["play.capacity", "2000000", /at most 1000000/],
-    ["play.rate", "200 %", /between 0 and 1.*2/],
+    ["play.capacity", "2000000", /at most 1,000,000/],
+    ["play.rate", "200%", /between 0 and 1.*2/],
     ["measure.runs", "0", /1 to 100/],
-    ["measure.queries", "x", /1 to 1000000/],
+    ["measure.queries", "x", /1 to 1,000,000/],
     ["measure.seed", "-1", /digits/],
   ],
-  ["benchmark", ["measure.sizes", "10, 0", /1 to 1000000/], ["measure.sizes", "10, abc", /whole numbers.*none: abc/]],
+  [
+    "benchmark",
+    ["measure.sizes", "10, 0", /1 to 1,000,000/],
+    ["measure.sizes", "10, abc", /whole numbers.*not a number: abc/],
+  ],
   [
     "profile",
     ["play.capacity", "10,,20", /whole numbers.*missing/],
@@ -512,32 +524,28 @@ for (const [name, ...cases] of [
     ["play.rate", "0", /between 0 and 1/],
   ],
 ]) {
-  test(
-    `What cannot be used is told beside its field: ${name}`,
-    { expects: [/status of 4/], limit: 60 },
-    async (page) => {
-      await open(page);
-      const one = panel(page, name);
-      for (const [word, typed, said] of cases) {
-        const field = one.field(word);
-        const usual = await field.inputValue();
+  test(`Invalid input is reported beside its field: ${name}`, { expects: [/status of 4/], limit: 60 }, async (page) => {
+    await open(page);
+    const one = panel(page, name);
+    for (const [word, typed, said] of cases) {
+      const field = one.field(word);
+      const usual = await field.inputValue();
 
-        await field.fill(typed);
-        await field.press("Enter");
+      await field.fill(typed);
+      await field.press("Enter");
 
-        const described = await field.getAttribute("aria-describedby");
-        await eventually(async () => assert.match(await page.locator(`[id="${described}"]`).textContent(), said));
-        assert.equal(await field.getAttribute("aria-invalid"), "true");
-        assert.equal(await field.inputValue(), typed);
-        assert.equal(await one.place.locator("[role=alert]").count(), 0, "it is said once");
-        await field.fill(usual);
-        await eventually(async () => assert.equal(await field.getAttribute("aria-invalid"), "false"));
-      }
-    },
-  );
+      const described = await field.getAttribute("aria-describedby");
+      await eventually(async () => assert.match(await page.locator(`[id="${described}"]`).textContent(), said));
+      assert.equal(await field.getAttribute("aria-invalid"), "true");
+      assert.equal(await field.inputValue(), typed);
+      assert.equal(await one.place.locator("[role=alert]").count(), 0, "it is reported once");
+      await field.fill(usual);
+      await eventually(async () => assert.equal(await field.getAttribute("aria-invalid"), "false"));
+    }
+  });
 }
 
-test("All of it can be done by keys", async (page) => {
+test("The view can be used by keyboard", async (page) => {
   await open(page, small);
   const one = panel(page, "analysis");
 
@@ -550,47 +558,51 @@ test("All of it can be done by keys", async (page) => {
   assert(await one.place.locator("table").isVisible());
 });
 
-// ---- for everybody ----
+// ---- accessibility ----
 
-test("It serves everybody: wide and narrow, light and dark, in both languages", { limit: 120 }, async (page) => {
-  await open(page, {
-    "analysis.n": "200",
-    "analysis.runs": "3",
-    "analysis.queries": "500",
-    "benchmark.sizes": "10,1000",
-    "profile.n": "1000,100000",
-  });
-  for (const name of Object.keys(asks)) {
-    const one = panel(page, name);
-    await one.start.click();
-    await done(one, 30);
-    await one.place.locator("summary").click();
-  }
-
-  let now = { dark: false, language: "en" };
-  for (const look of [
-    { width: 1280, dark: false, language: "en" },
-    { width: 360, dark: true, language: "en" },
-    { width: 360, dark: false, language: "zh" },
-    { width: 1280, dark: true, language: "zh" },
-  ]) {
-    await page.setViewportSize({ width: look.width, height: 800 });
-    const was = words(now.language);
-    if (look.dark !== now.dark) await page.getByRole("button", { name: was("nav.theme.label") }).click();
-    if (look.language !== now.language) await page.getByRole("button", { name: was("nav.language.label") }).click();
-    now = look;
-    assert.equal(await page.locator("html").getAttribute("data-theme"), look.dark ? "dark" : "light");
+test(
+  "The view fits and is accessible: wide and narrow, light and dark, in both languages",
+  { limit: 120 },
+  async (page) => {
+    await open(page, {
+      "analysis.n": "200",
+      "analysis.runs": "3",
+      "analysis.queries": "500",
+      "benchmark.sizes": "10,1000",
+      "profile.n": "1000,100000",
+    });
     for (const name of Object.keys(asks)) {
-      const one = panel(page, name, words(look.language));
-      await eventually(async () =>
-        assert.equal(
-          await one.figure.locator("svg[role=img]").getAttribute("aria-label", { timeout: 1000 }),
-          await one.title.textContent(),
-        ),
-      );
+      const one = panel(page, name);
+      await one.start.click();
+      await done(one, 30);
+      await one.place.locator("summary").click();
     }
 
-    await noSidewaysScrolling(page);
-    await noSeriousFindings(page);
-  }
-});
+    let now = { dark: false, language: "en" };
+    for (const look of [
+      { width: 1280, dark: false, language: "en" },
+      { width: 360, dark: true, language: "en" },
+      { width: 360, dark: false, language: "zh" },
+      { width: 1280, dark: true, language: "zh" },
+    ]) {
+      await page.setViewportSize({ width: look.width, height: 800 });
+      const was = words(now.language);
+      if (look.dark !== now.dark) await page.getByRole("button", { name: was("nav.theme.label") }).click();
+      if (look.language !== now.language) await page.getByRole("button", { name: was("nav.language.label") }).click();
+      now = look;
+      assert.equal(await page.locator("html").getAttribute("data-theme"), look.dark ? "dark" : "light");
+      for (const name of Object.keys(asks)) {
+        const one = panel(page, name, words(look.language));
+        await eventually(async () =>
+          assert.equal(
+            await one.figure.locator("svg[role=img]").getAttribute("aria-label", { timeout: 1000 }),
+            await one.title.textContent(),
+          ),
+        );
+      }
+
+      await noSidewaysScrolling(page);
+      await noSeriousFindings(page);
+    }
+  },
+);

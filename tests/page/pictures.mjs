@@ -1,4 +1,4 @@
-// Takes the pictures of README.md anew: docs/images/{learn,play,inspect}.png, or those that are named.
+// Regenerates the screenshots in README.md, docs/images/{learn,play,inspect}.png, or only the named ones.
 //
 //   $ BLOOMERY=build/release/bloomery node tests/page/pictures.mjs learn
 import assert from "node:assert/strict";
@@ -42,7 +42,7 @@ for (const [name, scene] of Object.entries(scenes)) {
     await scene(page);
     await page.evaluate(() => (document.activeElement?.blur(), scrollTo(0, 0)));
     await page.mouse.move(0, 0);
-    await page.waitForTimeout(1000); // whatever still moves
+    await page.waitForTimeout(1000); // let animations end
     fs.mkdirSync(folder, { recursive: true });
     await page.screenshot({ path: path.join(folder, `${name}.png`) });
   });

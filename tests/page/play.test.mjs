@@ -1,5 +1,5 @@
-// The Play view: a filter made in the page is the command's, every answer is told with its reason, and nothing that is
-// typed, pasted or opened gets lost or is taken for anything but a key.
+// The Play view: filters match the command's, answers come with their reasons, and anything typed, pasted or opened is
+// kept and treated as keys only.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -31,22 +31,22 @@ async function download(page, name) {
   return file;
 }
 
-/** Keys as a file of lines that a control takes. */
+/** A file of lines, for a file input. */
 const lines = (name, content) => ({ name, mimeType: "text/plain", buffer: Buffer.from(content) });
 
 // ---- the filter ----
 
-test("A filter made in the page answers in the command as it does here", { limit: 60 }, async (page) => {
+test("A filter from the page gives the same answers in the command", { limit: 60 }, async (page) => {
   await open(page);
   await field(page, "Keys (n)").fill("40");
-  await field(page, "Error (p)").fill("20 %");
+  await field(page, "FPR (p)").fill("20%");
   await page.getByRole("combobox", { name: "Layout" }).selectOption("blocked");
   const present = ["alice", "bob", "carol", "München", "北京", "a b", "<b>"];
-  await told(page, /A new filter: 512 bits/);
+  await told(page, /New filter: 512 bits/);
   for (const one of present) await add(page, one);
-  await page.getByRole("textbox", { name: "How many addresses" }).fill("30");
+  await page.getByRole("textbox", { name: "Number of addresses" }).fill("30");
   await button(page, "Add random addresses").click();
-  await told(page, /30 keys are in/);
+  await told(page, /Added 30 keys/);
   const all = [...present, ...Array.from({ length: 25 }, (_, i) => `stranger ${i}`)];
   const maybe = [];
   for (const one of all) if ((await ask(page, one)) === "maybe") maybe.push(one);
@@ -59,49 +59,49 @@ test("A filter made in the page answers in the command as it does here", { limit
   assert.deepEqual(said.slice(0, present.length), present);
 });
 
-test("A file that the command made can be opened, and asked", async (page) => {
+test("A file made by the command can be opened and queried", async (page) => {
   fs.writeFileSync(path.join(folder, "keys.txt"), "alice\nbob\n");
   await command("build", "-o", "built.bloom", "-n", "100", "-p", "0.001", "keys.txt");
   await open(page);
 
   await page.getByLabel("Open a file").setInputFiles(path.join(folder, "built.bloom"));
 
-  await told(page, /built\.bloom is open/);
+  await told(page, /Opened built\.bloom/);
   assert.equal(await ask(page, "alice"), "maybe");
   assert.equal(await ask(page, "mallory"), "no");
-  await page.getByText("Nobody knows which keys are in this file.").waitFor();
+  await page.getByText("The page does not know which keys are in this file.").waitFor();
 });
 
-test("What is no filter is refused by its name", { expects: [/status of 422/] }, async (page) => {
+test("A file that is not a filter is refused, with its name", { expects: [/status of 422/] }, async (page) => {
   await open(page);
   await page.getByLabel("Open a file").setInputFiles(lines("notes.txt", "no filter"));
   await eventually(async () => assert.match(await page.getByRole("alert").innerText(), /^notes\.txt: not a bloomery/));
 });
 
-test("Size and hashes follow from keys and error, and error from the size", async (page) => {
+test("Size and hashes follow from keys and FPR, and the FPR from the size", async (page) => {
   await open(page, "/#play?layout=classic&capacity=20&rate=0.05");
   const faint = (name) => field(page, name).getAttribute("placeholder");
   await eventually(async () => assert.deepEqual([await faint("Bits (m)"), await faint("Hashes (k)")], ["127", "4"]));
 
   await field(page, "Bits (m)").fill("254");
 
-  await eventually(async () => assert.match(await faint("Error (p)"), /^0\.\d+/));
-  assert.equal(await field(page, "Error (p)").inputValue(), "");
+  await eventually(async () => assert.match(await faint("FPR (p)"), /^0\.\d+/));
+  assert.equal(await field(page, "FPR (p)").inputValue(), "");
   await field(page, "Hashes (k)").fill("1");
-  await eventually(async () => assert.match(await faint("Error (p)"), /^7\.\d+/));
-  await field(page, "Error (p)").fill("5 %");
+  await eventually(async () => assert.match(await faint("FPR (p)"), /^7\.\d+/));
+  await field(page, "FPR (p)").fill("5%");
   assert.equal(await field(page, "Bits (m)").inputValue(), "");
 });
 
 test(
-  "A wrong number is told beside its field, and what was typed stays",
+  "An invalid number is reported beside its field, and the input stays",
   { expects: [/status of 400/] },
   async (page) => {
     await open(page);
     for (const [name, typed, expected] of [
-      ["Keys (n)", "many", /^Give a whole number from 1, in digits\.$/],
-      ["Keys (n)", "1e15", /at most 1.073.741.824 bits/],
-      ["Error (p)", "200", /between 0 and 1/],
+      ["Keys (n)", "many", /^Enter a whole number of at least 1, in digits\.$/],
+      ["Keys (n)", "1e15", /at most 1,073,741,824 bits/],
+      ["FPR (p)", "200", /between 0 and 1/],
       ["Bits (m)", "-3", /a whole number/],
     ]) {
       const before = await field(page, name).inputValue();
@@ -116,67 +116,67 @@ test(
   },
 );
 
-test("Another filter is made when it is told to, and the keys come along", async (page) => {
+test("The button creates another filter, and the keys are carried over", async (page) => {
   await open(page);
   await add(page, "alice");
   await page.getByRole("combobox", { name: "Layout" }).selectOption("split_block");
-  await button(page, "Make this filter").click();
-  await told(page, /One key came along/);
+  await button(page, "Create filter").click();
+  await told(page, /One key carried over/);
   await eventually(async () => assert.match(await setBits(page).innerText(), /^8 of 256/));
   await holds(page, ["alice"]);
 });
 
-test("By keyboard the key and the bits come before what makes others, and keep the focus", async (page) => {
+test("In keyboard order, the key and the bits precede the controls, and the key gets the focus", async (page) => {
   await open(page, cities);
   const before = (a, b) => a.evaluate((node, other) => (node.compareDocumentPosition(other) & 4) !== 0, b);
   const order = [key(page), bits(page), field(page, "Keys (n)"), button(page, "Copy link")];
   for (let i = 1; i < order.length; ++i) assert.ok(await before(order[i - 1], await order[i].elementHandle()), `${i}`);
   await field(page, "Keys (n)").fill("100");
-  await button(page, "Make this filter").press("Enter");
-  await told(page, /2 keys came along/);
+  await button(page, "Create filter").press("Enter");
+  await told(page, /2 keys carried over/);
   await eventually(async () => assert.ok(await key(page).evaluate((node) => node === document.activeElement)));
 });
 
-test("Enter in a field of the filter makes it", async (page) => {
+test("Enter in a field of the controls creates the filter", async (page) => {
   await open(page);
   await add(page, "alice");
   await field(page, "Keys (n)").fill("100");
   await field(page, "Keys (n)").press("Enter");
-  await told(page, /One key came along/);
+  await told(page, /One key carried over/);
   await eventually(async () => assert.match(page.url(), /capacity=100&.*keys=alice/));
 });
 
-test("A link with a wrong number can be mended", async (page) => {
+test("A link with an invalid number can be corrected", async (page) => {
   await page.goto("/#play?scheme=pharo&capacity=10&rate=7&keys=Madrid");
-  await page.getByText("Give a number between 0 and 1, or a percentage").waitFor();
-  await field(page, "Error (p)").fill("0.1");
+  await page.getByText("Enter a number between 0 and 1, or a percentage").waitFor();
+  await field(page, "FPR (p)").fill("0.1");
   await holds(page, ["Madrid"]);
   await eventually(async () => assert.match(await setBits(page).innerText(), /^4 of 48/));
 });
 
 // ---- keys ----
 
-test("A typed key shows its answer before it is asked", async (page) => {
+test("A typed key shows a preview of its answer", async (page) => {
   await open(page, cities);
   await key(page).pressSequentially("Berlin");
-  await page.getByText("Not in it now: 2 of its bits are not set.").waitFor();
+  await page.getByText("The filter would answer no. Bits not set: 2.").waitFor();
   await key(page).fill("Roma");
-  await page.getByText("The filter would say maybe").waitFor();
+  await page.getByText("The filter would answer maybe").waitFor();
   await eventually(async () =>
     assert.deepEqual(
       await page.getByText("The bits of Roma").locator("xpath=..").getByRole("listitem").allInnerTexts(),
-      ["bit 36: set before"],
+      ["bit 36: already set"],
     ),
   );
 });
 
-test("A false positive is named, and who set its bits", async (page) => {
+test("A false positive is reported with the keys that set its bits", async (page) => {
   await open(page, cities);
   assert.equal(await ask(page, "Roma"), "maybe");
-  await told(page, /false positive: Roma was never added\. 36 was set by Barcelona\./);
+  await told(page, /false positive: Roma was never added\. Bit 36 was set by Barcelona\./);
 });
 
-test("Keys that are typed faster than they are answered all come, in order", async (page) => {
+test("Keys typed faster than the server answers are all added, in order", async (page) => {
   await open(page);
   await key(page).focus();
   const all = Array.from({ length: 15 }, (_, i) => `k${i}`);
@@ -188,26 +188,26 @@ test("Keys that are typed faster than they are answered all come, in order", asy
   assert.equal(await key(page).inputValue(), "");
 });
 
-test("Undo takes back the last step, and Empty it all of them", async (page) => {
+test("Undo reverts the last step, and Clear reverts all", async (page) => {
   await open(page, cities);
   const before = await setBits(page).innerText();
   await add(page, "Paris");
   assert.notEqual(await setBits(page).innerText(), before);
   await button(page, "Undo").click();
-  await told(page, /taken back/);
+  await told(page, /was undone/);
   assert.equal(await setBits(page).innerText(), before);
   await holds(page, ["Madrid", "Barcelona"]);
-  await button(page, "Empty it").click();
+  await button(page, "Clear").click();
   await told(page, /empty again/);
   assert.match(await setBits(page).innerText(), /^0 of 48/);
 });
 
-test("Many lines can be pasted, and are one step to take back", { limit: 90 }, async (page) => {
+test("Many lines can be pasted and undone as one step", { limit: 90 }, async (page) => {
   await open(page, "/#play?layout=split_block512&capacity=250000&rate=0.01");
   const count = 230_000;
   await paste(page, Array.from({ length: count }, (_, i) => `a line that was pasted, number ${i}\r\n`).join(""));
   await page.getByRole("progressbar").waitFor();
-  await eventually(async () => assert.match(await story(page).innerText(), /230\s000 keys are in/), 60);
+  await eventually(async () => assert.match(await story(page).innerText(), /Added 230,000 keys/), 60);
   assert.equal(await ask(page, "a line that was pasted, number 229999"), "maybe");
   await button(page, "Undo").click();
   await eventually(async () => assert.match(await setBits(page).innerText(), /^0 of/), 30);
@@ -219,17 +219,17 @@ test("A long paste can be stopped", { limit: 60 }, async (page) => {
   const stop = new Promise((resolve) => (pressed = resolve));
   let pieces = 0;
   await page.route("**/add", async (route) => {
-    if (++pieces === 2) await stop; // or it is over before anybody can press
+    if (++pieces === 2) await stop; // or it ends before Stop can be pressed
     await route.continue();
   });
   await paste(page, Array.from({ length: 500_000 }, (_, i) => `line ${i}`).join("\n"));
   await button(page, "Stop").click();
   pressed();
-  await eventually(async () => assert.match(await story(page).innerText(), /^\+\s*Stopped\. [12]00\s000 keys/), 30);
+  await eventually(async () => assert.match(await story(page).innerText(), /^\+\s*Stopped after [12]00,000 keys/), 30);
   assert.equal(await ask(page, "line 0"), "maybe");
 });
 
-test("The lines of a file are keys, also where they are no text", { expects: [/status of 409/] }, async (page) => {
+test("The lines of a file are keys, even if they are not text", { expects: [/status of 409/] }, async (page) => {
   await open(page);
   const bytes = Buffer.concat([
     Buffer.from("München\r\n\nBerlin\n"),
@@ -257,25 +257,25 @@ test("Keys are text, never HTML", async (page) => {
 });
 
 test(
-  "Nothing is removed from a filter of bits, but by force; then it says what is lost",
+  "Keys of a plain filter are removed only by force, with a report of lost keys",
   { expects: [/status of 409/] },
   async (page) => {
     await open(page, cities);
     await button(page, "Remove Madrid").click();
-    await page.getByText(/may take others with it/).waitFor();
+    await page.getByText(/may remove other keys, too/).waitFor();
     await holds(page, ["Madrid", "Barcelona"]);
     await button(page, "Remove by force: Madrid").click();
-    await told(page, /Bits 18, 9, 48, 39 were cleared\. Lost with it: Barcelona\./);
+    await told(page, /Cleared bits: 18, 9, 48, 39\. Lost with it: Barcelona\./);
     assert.equal(await ask(page, "Barcelona"), "no");
-    await told(page, /and that is wrong: Barcelona was added/);
+    await told(page, /but that is wrong: Barcelona was added/);
   },
 );
 
-test("A counting filter lets keys go", async (page) => {
+test("Keys can be removed from a counting filter", async (page) => {
   await open(page, "/#play?layout=counting&capacity=20&rate=0.05&keys=alice,bob,alice");
   await eventually(async () => assert.deepEqual(await names(page), ["alice\u00a0×2", "bob"]));
   await button(page, "Remove alice").click();
-  await told(page, /alice is out/);
+  await told(page, /Removed alice/);
   assert.equal(await ask(page, "alice"), "maybe");
   await button(page, "Remove alice").click();
   await holds(page, ["bob"]);
@@ -283,25 +283,25 @@ test("A counting filter lets keys go", async (page) => {
   assert.match(await setBits(page).innerText(), /counters/);
 });
 
-test("A window by time forgets when time passes", async (page) => {
+test("A window by time drops keys when time passes", async (page) => {
   await open(page, "/#play?window_milliseconds=60000&capacity=50&rate=0.05&keys=alice");
   assert.equal(await ask(page, "alice"), "maybe");
-  await button(page, "Let 60 s pass").click();
-  await told(page, /60 seconds have passed/);
-  await button(page, "Let 60 s pass").click();
+  await button(page, "Advance 60 s").click();
+  await told(page, /clock advanced by 60 seconds/);
+  await button(page, "Advance 60 s").click();
   await eventually(async () => assert.match((await names(page)).join(), /alice\s+forgotten/));
   assert.equal(await ask(page, "alice"), "no");
 });
 
 test("The smaller step of a window by time is a whole generation", async (page) => {
   await open(page, "/#play?window_milliseconds=60000&capacity=50&rate=0.05&keys=alice");
-  const generation = page.getByText(/^keys: .*, newest first$/);
-  await eventually(async () => assert.match(await generation.innerText(), /^keys: 1\b/));
-  await button(page, "Let 8.57 s pass").click();
-  await eventually(async () => assert.match(await generation.innerText(), /^keys: 0 · 1\b/));
+  const generation = page.getByText(/^keys, newest first: /);
+  await eventually(async () => assert.match(await generation.innerText(), /: 1\b/));
+  await button(page, "Advance 8.57 s").click();
+  await eventually(async () => assert.match(await generation.innerText(), /: 0 · 1\b/));
 });
 
-test("A story follows the language, also its commas", async (page) => {
+test("The log follows the language, including its commas", async (page) => {
   await open(page);
   await add(page, "alice");
   await told(page, /It set bits \d+, \d+/);
@@ -312,29 +312,29 @@ test("A story follows the language, also its commas", async (page) => {
   });
 });
 
-test("A growing filter shows its layers, and says why it is no file", async (page) => {
+test("A scalable filter shows its layers and why it cannot be downloaded", async (page) => {
   await open(page, "/#play?grows=true&capacity=20&rate=0.05");
   await button(page, "Add random addresses").click();
   await page.getByText(/^in [2-9] layers$/).waitFor();
   await eventually(async () => assert.ok(await button(page, "Download").isDisabled()));
-  await page.getByText(/not one file/).waitFor();
+  await page.getByText(/no single file/).waitFor();
 });
 
-test("False positives among strangers are counted, and can be asked for", async (page) => {
+test("False positives among absent keys are counted and can be looked up", async (page) => {
   await open(page, "/#play?layout=classic&capacity=20&rate=0.05");
-  await page.getByRole("textbox", { name: "How many addresses" }).fill("20");
+  await page.getByRole("textbox", { name: "Number of addresses" }).fill("20");
   await button(page, "Add random addresses").click();
-  await button(page, /^Try 100.000 strangers$/).click();
-  await told(page, /of 100\s000 strangers were called maybe: \d/);
-  await button(page, /^Ask for / /* the first that was found */)
+  await button(page, "Test 100,000 keys that were never added").click();
+  await told(page, /of 100,000 keys that were never added were let through: \d/);
+  await button(page, /^Look up \S/ /* the first that was found */)
     .first()
     .click();
-  await told(page, /false positive: \S+@\S+ was never added\. \d+ was set by \S+@/);
+  await told(page, /false positive: \S+@\S+ was never added\. Bit \d+ was set by \S+@/);
 });
 
 // ---- the picture ----
 
-test("Arrow keys go from bit to bit, and name who set it", async (page) => {
+test("Arrow keys move from bit to bit and show which keys set it", async (page) => {
   await open(page, cities);
   await tabTo(page, bits(page));
   const said = () => bits(page).getAttribute("aria-valuetext");
@@ -347,7 +347,7 @@ test("Arrow keys go from bit to bit, and name who set it", async (page) => {
   assert.equal(await page.getByText("Bit 48 was set by").count(), 0);
 });
 
-test("A square of many bits opens into them", async (page) => {
+test("A square of several bits can be zoomed into", async (page) => {
   await open(page, "/#play?layout=blocked&capacity=1000000&rate=0.01");
   await page.getByText("Each square stands for 512 bits.").waitFor();
   await tabTo(page, bits(page));
@@ -356,14 +356,14 @@ test("A square of many bits opens into them", async (page) => {
   await page.getByText("Each square stands for 64 bits.").waitFor();
   await page.keyboard.press("Enter");
   await eventually(async () => assert.doesNotMatch(await setBits(page).innerText(), /Each square/));
-  await button(page, "Start over").click();
+  await button(page, "Reset zoom").click();
   await page.getByText("Each square stands for 512 bits.").waitFor();
 });
 
-test("The mouse asks who set a bit, zooms and drags", async (page) => {
+test("The mouse shows which keys set a bit, zooms and drags", async (page) => {
   await open(page, "/#play?layout=classic&capacity=200&rate=0.01");
   await button(page, "Add random addresses").click();
-  await told(page, /100 keys are in/);
+  await told(page, /Added 100 keys/);
   await page.locator("canvas").scrollIntoViewIfNeeded();
   const place = await page.locator("canvas").boundingBox();
   const [x, y] = [place.x + place.width / 2, place.y + 100];
@@ -380,10 +380,10 @@ test("The mouse asks who set a bit, zooms and drags", async (page) => {
     assert.ok(Number((await page.getByText(/^Bit \d+ /).innerText()).split(" ")[1]) > said + 40),
   );
   await page.mouse.wheel(0, 400);
-  await button(page, "Start over").waitFor();
+  await button(page, "Reset zoom").waitFor();
 });
 
-/** The colours in the picture near the middle of each cell, beside its number, and those of the page by name. */
+/** The colours of the cells in the picture, beside their numbers, and the page's colours by name. */
 const colours = (page) =>
   page.locator("canvas").evaluate((canvas) => {
     const style = getComputedStyle(document.documentElement);
@@ -424,13 +424,13 @@ for (const dark of [false, true]) {
     };
 
     await agrees(7);
-    await button(page, "Empty it").click();
+    await button(page, "Clear").click();
     await told(page, /empty again/);
     await agrees(0);
   });
 }
 
-test("After an addition the bits are drawn anew", async (page) => {
+test("After an insertion, the bits are redrawn", async (page) => {
   await open(page, "/#play?layout=classic&capacity=10000&rate=0.01");
   for (let i = 0; i < 3; ++i) {
     const before = await page.locator("canvas").evaluate((canvas) => canvas.toDataURL());
@@ -441,35 +441,54 @@ test("After an addition the bits are drawn anew", async (page) => {
   }
 });
 
-test("Small errors are told in figures that need no powers of ten", async (page) => {
+test("Small rates are shown without powers of ten", async (page) => {
   await open(page, "/#play?layout=classic&capacity=100&rate=0.00000086");
-  const facts = page.getByRole("region", { name: "How it stands" });
-  await eventually(async () => assert.match(await facts.innerText(), /0\.000086\s%\s+1 in 1\.16 million/));
+  const facts = page.getByRole("region", { name: "Statistics" });
+  await eventually(async () => assert.match(await facts.innerText(), /0\.000086%\s+1 in 1\.16 million/));
 });
 
-test("A wrong number is told in Chinese, too", { language: "zh", expects: [/status of 400/] }, async (page) => {
+test("A rate near 1 has no reciprocal", async (page) => {
+  await open(page, "/#play?layout=classic&capacity=10&bits=16&probes=1");
+  const facts = page.getByRole("region", { name: "Statistics" });
+  await button(page, "Add random addresses").click();
+  await eventually(async () => {
+    const said = await facts.innerText();
+    assert.match(said, /Exact FPR\s+(9\d(\.\d+)?|100)%/);
+    assert.doesNotMatch(said, /1 in 1(\.[0-4]\d*)?\b/);
+  });
+});
+
+test("Numbers can be typed as the page writes them", async (page) => {
+  await open(page, "/#play?layout=classic&capacity=20&rate=0.05");
+  await field(page, "Keys (n)").fill("1,234,567");
+  await told(page, /New filter: 7,712,314 bits, 4 hashes/); // as `bloomery plan` has it for classic
+  await field(page, "Keys (n)").fill("1,23");
+  await eventually(async () => assert.equal(await field(page, "Keys (n)").getAttribute("aria-invalid"), "true"));
+});
+
+test("An invalid number is reported in Chinese, too", { language: "zh", expects: [/status of 400/] }, async (page) => {
   await page.goto("/#play");
   const hashes = page.getByRole("textbox", { name: "哈希数 k" });
   await hashes.fill("many");
   await page.getByText("请用数字输入不小于 1 的整数。").waitFor();
   await hashes.fill("999");
-  await page.getByText(/^这个值不能用（expected a whole number, 1 to 255, found 999）$/).waitFor();
+  await page.getByText(/^该值无效（expected a whole number, 1 to 255, found 999）$/).waitFor();
 });
 
-test("The chart's numbers stand in a table", async (page) => {
+test("The chart has a table of its data", async (page) => {
   await open(page, cities);
   const rows = await eventually(async () => {
     const found = await tableOf(page.locator("figure"));
     assert.deepEqual(found.at(-1)[0], "16");
     return found;
   });
-  assert.deepEqual(rows[0], ["keys in it", "error"]);
+  assert.deepEqual(rows[0], ["keys", "false-positive rate"]);
   assert.deepEqual(rows[1], ["0", "0"]);
 });
 
-// ---- links, and what may go wrong ----
+// ---- links and outages ----
 
-test("A link makes the same bits in another page", async (page, context) => {
+test("A link creates the same bits in another page", async (page, context) => {
   await open(page, "/#play?layout=split_block512&capacity=50&rate=0.02&seed=7");
   for (const one of ["a,b", "100%", "München & Söhne", "#?=+ /"]) await add(page, one);
   await eventually(async () => assert.match(page.url(), /keys=/));
@@ -492,7 +511,7 @@ test("The link can be copied", { context: { permissions: ["clipboard-read", "cli
 });
 
 test(
-  "A link that cannot be opened leaves the filter from before, and is not copied for it",
+  "A link that cannot be opened leaves the previous filter, whose link is copied",
   {
     context: { permissions: ["clipboard-read", "clipboard-write"] },
   },
@@ -500,7 +519,7 @@ test(
     await open(page, cities);
     await holds(page, ["Madrid", "Barcelona"]);
     await page.goto("/#play?layout=classic&capacity=1000000000&rate=0.01");
-    await page.getByText("The link could not be opened. Below is the filter from before.").waitFor();
+    await page.getByText("The link could not be opened. The page still shows the previous filter.").waitFor();
     await button(page, "Copy link").click();
     await page.getByText("Copied.", { exact: true }).waitFor();
     const link = await page.evaluate(() => navigator.clipboard.readText());
@@ -516,15 +535,15 @@ test(
   },
 );
 
-test("A link holds no keys once one was removed: full counters do not count down", async (page) => {
+test("A link contains no keys after a removal, because full counters are not decremented", async (page) => {
   await open(page, "/#play?layout=counting&capacity=20&rate=0.05&keys=alice,bob");
   await eventually(async () => assert.match(page.url(), /keys=alice%2Cbob/));
   await button(page, "Remove alice").click();
-  await told(page, /alice is out/);
+  await told(page, /Removed alice/);
   await eventually(async () => assert.doesNotMatch(page.url(), /keys=/));
 });
 
-test("A link that is followed within the page makes its filter", async (page) => {
+test("A link opened within the page creates its filter", async (page) => {
   await open(page, cities);
   await holds(page, ["Madrid", "Barcelona"]);
   await page.goto("/#play?layout=classic&capacity=10&bits=100&probes=3&keys=Oslo");
@@ -532,7 +551,7 @@ test("A link that is followed within the page makes its filter", async (page) =>
   await eventually(async () => assert.match(await setBits(page).innerText(), /^3 of 100/));
 });
 
-test("The filter waits while another view is looked at", async (page) => {
+test("The filter is kept while another view is open", async (page) => {
   await open(page);
   await add(page, "alice");
   await page.getByRole("link", { name: "Learn" }).click();
@@ -541,21 +560,21 @@ test("The filter waits while another view is looked at", async (page) => {
   await holds(page, ["alice"]);
 });
 
-test("A filter that the server gave up is made again", { expects: [/status of 404/] }, async (page) => {
+test("A filter that the server deleted can be created again", { expects: [/status of 404/] }, async (page) => {
   await open(page, cities);
   const before = await setBits(page).innerText();
   const file = await page.getByRole("link", { name: "Download" }).getAttribute("href");
   await fetch(url() + file.replace(/\/file$/, ""), { method: "DELETE" });
   await key(page).fill("Paris");
-  await button(page, "Make it again").click();
-  await told(page, /2 keys came along/);
+  await button(page, "Create it again").click();
+  await told(page, /2 keys carried over/);
   await eventually(async () => assert.ok(await key(page).evaluate((node) => node === document.activeElement)));
   assert.equal(await setBits(page).innerText(), before);
   assert.equal(await key(page).inputValue(), "Paris");
 });
 
 test(
-  "When the server is away the page says so, keeps what was typed, and goes on",
+  "During an outage the page reports it, keeps the input, and continues afterwards",
   { expects: [/ERR_/] },
   async (page) => {
     await open(page);
@@ -571,13 +590,13 @@ test(
   },
 );
 
-// ---- for everybody ----
+// ---- accessibility ----
 
 for (const [dark, language] of [
   [false, "en"],
   [true, "zh"],
 ]) {
-  test(`axe finds nothing serious, ${dark ? "dark" : "light"}, ${language}`, { dark, language }, async (page) => {
+  test(`axe reports nothing serious, ${dark ? "dark" : "light"}, ${language}`, { dark, language }, async (page) => {
     await page.goto(cities);
     await page.locator("figure svg").waitFor();
     await page.locator("form input").first().fill("Roma");
@@ -587,9 +606,9 @@ for (const [dark, language] of [
   });
 }
 
-test("It fits a phone", { width: 360, height: 740 }, async (page) => {
+test("The view fits a phone", { width: 360, height: 740 }, async (page) => {
   await open(page, `${cities},${"a-very-long-key-".repeat(20)}`);
-  await told(page, /3 keys came along/);
+  await told(page, /3 keys carried over/);
   await key(page).fill("x".repeat(200));
   await key(page).press("Shift+Enter");
   await told(page, /^\S\s*(No|Maybe)/);

@@ -1,5 +1,5 @@
-// The Play view while requests are under way: it is left and come back to, links are followed one upon the other, and the
-// server goes away and returns.
+// The Play view with pending requests: the reader leaves and returns, opens one link after another, and the server goes
+// down and comes back.
 import assert from "node:assert/strict";
 import { eventually, hold, playground } from "./browser.mjs";
 import { add, button, cities, field, holds, key, open, paste, setBits, story, told } from "./play_view.mjs";
@@ -17,16 +17,16 @@ async function toLearnAndBack(page, between = () => {}) {
   await key(page).waitFor();
 }
 
-// ---- the view is left ----
+// ---- leaving the view ----
 
 for (const back of [false, true]) {
-  const when = back ? "and still when it is come back to" : "is there afterwards";
-  test(`A filter that is being made when the view is left, ${when}`, async (page) => {
+  const when = back ? "and still on return, appears" : "is there on return";
+  test(`A filter that is being created when the reader leaves, ${when}`, async (page) => {
     await open(page, cities);
     await holds(page, ["Madrid", "Barcelona"]);
     await field(page, "Keys (n)").fill("100");
     const making = await hold(page, "**/api/1/filters");
-    await button(page, "Make this filter").click();
+    await button(page, "Create filter").click();
     await making.came;
     const goOn = async () => {
       const dropped = page.waitForResponse((answer) => answer.request().method() === "DELETE");
@@ -37,12 +37,12 @@ for (const back of [false, true]) {
     await toLearnAndBack(page, back ? undefined : goOn);
     if (back) await goOn();
 
-    await told(page, /2 keys came along/);
+    await told(page, /2 keys carried over/);
     await holds(page, ["Madrid", "Barcelona"]);
     await eventually(async () => assert.match(page.url(), /capacity=100&.*keys=Madrid%2CBarcelona$/));
     assert.equal(await field(page, "Keys (n)").inputValue(), "100");
-    assert.equal(await button(page, "Make this filter").count(), 0);
-    assert.equal(await button(page, "Make it again").count(), 0);
+    assert.equal(await button(page, "Create filter").count(), 0);
+    assert.equal(await button(page, "Create it again").count(), 0);
   });
 }
 
@@ -51,7 +51,7 @@ for (const [link, what, path] of [
   ["first link", "planned", "**/api/1/plans"],
   ["first link", "made", "**/api/1/filters"],
 ]) {
-  test(`A ${link} whose filter is being ${what} when the view is left is opened by who comes back`, async (page) => {
+  test(`A ${link} whose filter is being ${what} when the reader leaves is opened on return`, async (page) => {
     if (link === "second link") await open(page);
     const waiting = await hold(page, path);
     await page.goto(cities);
@@ -66,7 +66,7 @@ for (const [link, what, path] of [
 }
 
 test(
-  "A first link whose filter could not be made when the view was left is opened by who comes back",
+  "A first link whose filter could not be created when the reader left is opened on return",
   { expects: [/ERR_/] },
   async (page) => {
     const making = await hold(page, "**/api/1/filters");
@@ -83,7 +83,7 @@ test(
   },
 );
 
-test("A long paste goes on in another view, and can be stopped afterwards", { limit: 60 }, async (page) => {
+test("A long paste continues in another view and can be stopped afterwards", { limit: 60 }, async (page) => {
   await open(page, "/#play?layout=split_block512&capacity=600000&rate=0.01");
   const adding = await hold(page, "**/add");
   await paste(page, Array.from({ length: 500_000 }, (_, i) => `line ${i}`).join("\n"));
@@ -95,12 +95,12 @@ test("A long paste goes on in another view, and can be stopped afterwards", { li
   await key(page).press("Enter");
   adding.go();
 
-  await told(page, /alice is in/);
+  await told(page, /Added alice/);
   const said = await page.getByRole("region", { name: "What just happened" }).getByRole("listitem").allInnerTexts();
-  assert.match(said[1], /^\+\s*Stopped\. 100\s000 keys/);
+  assert.match(said[1], /^\+\s*Stopped after 100,000 keys/);
   for (let i = 0; i < 2; ++i) {
     await button(page, "Undo").click();
-    await told(page, /taken back/);
+    await told(page, /was undone/);
   }
   await eventually(async () => assert.match(await setBits(page).innerText(), /^0 of/));
 });
@@ -108,7 +108,7 @@ test("A long paste goes on in another view, and can be stopped afterwards", { li
 // ---- links ----
 
 test(
-  "A link whose filter cannot be made lends no keys to the one that was followed since",
+  "A link whose filter cannot be created passes no keys to the next link",
   { expects: [/status of 409/] },
   async (page) => {
     const making = await hold(page, "**/api/1/filters");
@@ -126,9 +126,9 @@ test(
   },
 );
 
-// ---- the server is away ----
+// ---- outages ----
 
-test("The first filter comes by itself when the server is back", { expects: [/ERR_/] }, async (page) => {
+test("The first filter appears by itself when the server is back", { expects: [/ERR_/] }, async (page) => {
   await page.route("**/api/1/plans", refuse);
   await page.goto(cities);
   await away(page).waitFor();
@@ -139,64 +139,60 @@ test("The first filter comes by itself when the server is back", { expects: [/ER
   assert.equal(await away(page).count(), 0);
 });
 
-test(
-  "A link that is followed while the server is away is opened when it is back",
-  { expects: [/ERR_/] },
-  async (page) => {
-    await open(page);
-    await add(page, "alice");
-    await page.route("**/api/**", refuse);
-    await page.goto(cities);
-    await page.getByText("The link could not be opened.").waitFor();
-    await key(page).fill("bob");
-    await eventually(async () => assert.equal(await away(page).count(), 2)); // also above all of it
+test("A link opened during an outage works when the server is back", { expects: [/ERR_/] }, async (page) => {
+  await open(page);
+  await add(page, "alice");
+  await page.route("**/api/**", refuse);
+  await page.goto(cities);
+  await page.getByText("The link could not be opened.").waitFor();
+  await key(page).fill("bob");
+  await eventually(async () => assert.equal(await away(page).count(), 2)); // also at the top of the view
 
-    await page.unroute("**/api/**");
+  await page.unroute("**/api/**");
 
-    await holds(page, ["Madrid", "Barcelona"]);
-    assert.equal(await away(page).count(), 0);
-    assert.match(page.url(), /keys=Madrid%2CBarcelona$/);
-  },
-);
-
-test("A filter that could not be made leaves the keys of the one before", { expects: [/ERR_/] }, async (page) => {
-  await open(page, cities);
   await holds(page, ["Madrid", "Barcelona"]);
-  const before = await setBits(page).innerText();
-  await field(page, "Keys (n)").fill("100");
-  await page.route("**/add", refuse, { times: 1 });
-  await button(page, "Make this filter").click();
-  await away(page).first().waitFor();
-  assert.match(await story(page).innerText(), /2 keys came along/);
-  await eventually(async () => assert.equal(await away(page).count(), 0));
-  assert.equal(await setBits(page).innerText(), before);
-  assert.match(page.url(), /capacity=10&.*keys=Madrid%2CBarcelona$/);
-
-  await button(page, "Make this filter").click();
-
-  await eventually(async () => assert.match(page.url(), /capacity=100&.*keys=Madrid%2CBarcelona$/));
-  await holds(page, ["Madrid", "Barcelona"]);
+  assert.equal(await away(page).count(), 0);
+  assert.match(page.url(), /keys=Madrid%2CBarcelona$/);
 });
 
 test(
-  "What could be taken back in part only is taken back as a whole the next time",
+  "A filter that could not be created leaves the previous one with its keys",
   { expects: [/ERR_/] },
   async (page) => {
-    await open(page, "/#play?layout=split_block512&capacity=250000&rate=0.01");
-    await add(page, "alice");
-    const alone = await setBits(page).innerText();
-    await paste(page, Array.from({ length: 120_000 }, (_, i) => `line ${i}`).join("\n"));
-    await told(page, /120\s000 keys are in/);
-    await page.route("**/undo", refuse, { times: 1 });
-    await button(page, "Undo").click();
+    await open(page, cities);
+    await holds(page, ["Madrid", "Barcelona"]);
+    const before = await setBits(page).innerText();
+    await field(page, "Keys (n)").fill("100");
+    await page.route("**/add", refuse, { times: 1 });
+    await button(page, "Create filter").click();
     await away(page).first().waitFor();
+    assert.match(await story(page).innerText(), /2 keys carried over/);
     await eventually(async () => assert.equal(await away(page).count(), 0));
+    assert.equal(await setBits(page).innerText(), before);
+    assert.match(page.url(), /capacity=10&.*keys=Madrid%2CBarcelona$/);
 
-    await button(page, "Undo").click();
-    await told(page, /taken back/);
+    await button(page, "Create filter").click();
 
-    await eventually(async () => assert.equal(await setBits(page).innerText(), alone));
-    await button(page, "Undo").click();
-    await eventually(async () => assert.match(await setBits(page).innerText(), /^0 of/));
+    await eventually(async () => assert.match(page.url(), /capacity=100&.*keys=Madrid%2CBarcelona$/));
+    await holds(page, ["Madrid", "Barcelona"]);
   },
 );
+
+test("A partial undo is completed by the next undo", { expects: [/ERR_/] }, async (page) => {
+  await open(page, "/#play?layout=split_block512&capacity=250000&rate=0.01");
+  await add(page, "alice");
+  const alone = await setBits(page).innerText();
+  await paste(page, Array.from({ length: 120_000 }, (_, i) => `line ${i}`).join("\n"));
+  await told(page, /Added 120,000 keys/);
+  await page.route("**/undo", refuse, { times: 1 });
+  await button(page, "Undo").click();
+  await away(page).first().waitFor();
+  await eventually(async () => assert.equal(await away(page).count(), 0));
+
+  await button(page, "Undo").click();
+  await told(page, /was undone/);
+
+  await eventually(async () => assert.equal(await setBits(page).innerText(), alone));
+  await button(page, "Undo").click();
+  await eventually(async () => assert.match(await setBits(page).innerText(), /^0 of/));
+});

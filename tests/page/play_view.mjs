@@ -1,8 +1,8 @@
-// What the tests of the Play view share: where things are, and what a reader does there.
+// Helpers of the Play view's tests: locators and actions.
 import assert from "node:assert/strict";
 import { eventually } from "./browser.mjs";
 
-// ---- where things are ----
+// ---- locators ----
 
 export const cities = "/#play?scheme=pharo&capacity=10&rate=0.1&keys=Madrid,Barcelona";
 
@@ -11,8 +11,8 @@ export const field = (page, name) => page.getByRole("textbox", { name, exact: tr
 export const button = (page, name) => page.getByRole("button", { name, exact: typeof name === "string" });
 export const bits = (page) => page.getByRole("slider", { name: /^Bits of the filter/ });
 export const story = (page) => page.getByRole("region", { name: "What just happened" }).getByRole("listitem").first();
-export const truth = (page) => page.getByRole("region", { name: /^The truth/ }).getByRole("listitem");
-export const setBits = (page) => page.getByText(/^[\d\s]+ of [\d\s]+ (bits are set|counters are not 0)\./);
+export const truth = (page) => page.getByRole("region", { name: "Exact list of keys" }).getByRole("listitem");
+export const setBits = (page) => page.getByText(/^[\d,]+ of [\d,]+ (bits are set|counters are not 0)\./);
 
 export const told = (page, text) => eventually(async () => assert.match(await story(page).innerText(), text));
 export const names = async (page) => (await truth(page).locator("span").allInnerTexts()).map((one) => one.trim());
@@ -27,10 +27,10 @@ export async function open(page, where = "/#play") {
 export async function add(page, name) {
   await key(page).fill(name);
   await key(page).press("Enter");
-  await eventually(async () => assert.ok((await story(page).innerText()).includes(`${name} is in.`)));
+  await eventually(async () => assert.ok((await story(page).innerText()).includes(`Added ${name}.`)));
 }
 
-/** "maybe" or "no", as the story says it. */
+/** "maybe" or "no", from the log. */
 export async function ask(page, name) {
   await key(page).fill(name);
   await key(page).press("Shift+Enter");

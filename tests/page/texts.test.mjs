@@ -1,4 +1,4 @@
-// The page's texts in all its languages. Needs no browser.
+// The page's texts in all languages. Needs no browser.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { test } from "node:test";
@@ -9,29 +9,29 @@ const english = textsOf("en.json");
 const others = fs.readdirSync(folder).filter((name) => name !== "en.json");
 const open = (text) => new Set(text.match(/\{\w*\}/g));
 
-test("There is a text for each name in each language, in the same order", () => {
+test("All languages have the same names, in the same order", () => {
   assert(others.includes("zh.json"));
   for (const name of others) assert.deepEqual(Object.keys(textsOf(name)), Object.keys(english), name);
 });
 
-test("Each text has the open words of its English one", () => {
+test("Each text has the placeholders of its English text", () => {
   for (const name of others) {
     for (const [key, text] of Object.entries(textsOf(name)))
       assert.deepEqual(open(text), open(english[key]), `${name}: ${key}`);
   }
 });
 
-test("Texts are not empty, and hold no markup", () => {
+test("Texts are not empty and contain no markup", () => {
   for (const name of ["en.json", ...others]) {
     for (const [key, text] of Object.entries(textsOf(name))) {
       assert(text !== "" || key === "story.between", `${name}: ${key} is empty`);
       assert.doesNotMatch(text, /<\/?[a-z]|&\w+;/i, `${name}: ${key}`);
-      assert(/^\{\w+\}$/.test(text) || !/\{(?!\w+\})|\{\w*$/.test(text), `${name}: ${key} has an open brace`);
+      assert(/^\{\w+\}$/.test(text) || !/\{(?!\w+\})|\{\w*$/.test(text), `${name}: ${key} has a stray brace`);
     }
   }
 });
 
-test("Chinese texts are in Chinese: no sentence was left in English", () => {
+test("No sentence in the Chinese texts is in English", () => {
   const bare = Object.entries(textsOf("zh.json")).filter(
     ([key, text]) => text === english[key] && /[a-z]{2} [a-z]{2}/i.test(text),
   );

@@ -1,4 +1,4 @@
-// The shapes of docs/playground-api.md, to be compared with real answers.
+// The shapes in docs/playground-api.md, for comparison with real answers.
 #pragma once
 
 #include "playground/json/json.hpp"
@@ -19,7 +19,7 @@ namespace bloomery_tests {
 
 using bloomery::playground::json;
 
-// The blocks of the page, "NAME = {...}", by name; a word in capitals is a string in them.
+// The blocks "NAME = {...}" of the document, by name; words in capitals become strings.
 inline std::map<std::string, std::vector<json>> documented() {
   const bytes page = read_file(BLOOMERY_SOURCE_DIR "/docs/playground-api.md");
   std::istringstream text(std::string(page.begin(), page.end()));
@@ -52,7 +52,7 @@ inline std::map<std::string, std::vector<json>> documented() {
   return shapes;
 }
 
-// What the page says may be null, beside what it shows as null.
+// Fields that the document declares nullable, in addition to those it shows as null.
 inline const std::set<std::string> may_be_null = {"PARAMS.scheme",
                                                   "FACTS.keys",
                                                   "FACTS.counted",
@@ -77,7 +77,7 @@ inline const std::set<std::string> may_be_null = {"PARAMS.scheme",
                                                   "INSPECTION.histogram.chance",
                                                   "INSPECTION.histogram.fits"};
 
-// What it shows as null, and is an object or a number where it is something; others are strings.
+// Fields shown as null whose other values are objects or numbers; all others are strings.
 inline const std::set<std::string> object_or_null = {"JOB.result",
                                                      "JOB.error",
                                                      "KEY.block",
@@ -88,7 +88,7 @@ inline const std::set<std::string> object_or_null = {"JOB.result",
 
 class shapes {
  public:
-  // Whether an answer is what a shape says, at every depth; says what is not.
+  // Whether an answer matches a shape at every depth; reports differences.
   void check(const json& answer, const std::string& name) {
     ASSERT_TRUE(all_.contains(name)) << name << " is not documented";
     seen_.insert(name);
@@ -123,7 +123,7 @@ class shapes {
     } else if (shape.is_array()) {
       ASSERT_TRUE(answer.is_array()) << where << ": " << answer;
       for (const json& element : answer) {
-        // Of several shapes that which has its names.
+        // Of several shapes, the one with the names of the answer.
         const auto alike = std::find_if(shape.begin(), shape.end(), [&](const json& one) {
           return !one.is_object() || names_of(one) == names_of(element);
         });

@@ -1,4 +1,4 @@
-// The playground's API in a program without threads: its pthread_create() starts none, and neither Redis nor HTTP is
+// The playground's API in a program without threads: pthread_create() always fails, and neither Redis nor HTTP is
 // linked.
 #include "playground/api/api.hpp"
 #include "playground/inspect/inspected_file.hpp"
@@ -26,7 +26,7 @@ std::atomic<int> threads_wanted{0};
 
 }  // namespace
 
-// Instead of the C library's.
+// Replaces the C library's function.
 extern "C" int pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) {
   ++threads_wanted;
   return EAGAIN;

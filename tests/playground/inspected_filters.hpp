@@ -1,4 +1,4 @@
-// Ways to wait for what an inspection shows, and filters to inspect.
+// Filters to inspect, and functions that wait for the state of an inspection.
 #pragma once
 
 #include <bloomery/any_filter.hpp>

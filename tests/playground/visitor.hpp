@@ -1,4 +1,4 @@
-// Somebody who uses the API, without the network.
+// A client of the API that calls it without a network.
 #pragma once
 
 #include "app/parallel.hpp"
@@ -44,7 +44,7 @@ class visitor {
     return api.handle({method, "/api/1/" + path, query, body});
   }
 
-  /// The answer, which must have this status.
+  /// The answer; asserts its status.
   json get(const std::string& path, int status = 200) { return checked(ask("GET", path), status, path); }
   json post(const std::string& path, const json& body, int status = 200) {
     return post_text(path, body.dump(), status);
@@ -69,7 +69,7 @@ class visitor {
   }
 };
 
-/// One filter of each kind that can be made, small, with room for `keys` keys.
+/// One small filter of each kind, with capacity `keys`.
 inline std::vector<json> all_kinds(std::uint64_t keys) {
   std::vector<json> kinds;
   for (const bloomery::family f : {bloomery::family::plain, bloomery::family::counting}) {
@@ -80,7 +80,7 @@ inline std::vector<json> all_kinds(std::uint64_t keys) {
     }
   }
   for (const char* scheme : {"guava", "pharo", "python", "perl"}) {
-    // Guava's are made of whole words; the others need not even be whole bytes.
+    // Guava's filters consist of whole words; the others need not be whole bytes.
     const std::uint64_t bits = std::string(scheme) == "guava" ? (8 * keys + 63) / 64 * 64 : 8 * keys + 5;
     kinds.push_back({{"scheme", scheme}, {"capacity", keys}, {"bits", bits}, {"probes", 4}});
   }

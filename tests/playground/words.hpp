@@ -1,4 +1,4 @@
-// What every error of the API has.
+// Checks that hold for every error of the API.
 #pragma once
 
 #include "visitor.hpp"
@@ -8,7 +8,7 @@
 
 namespace bloomery_tests {
 
-/// It says what is wrong and what can be done, in the API's words: no option of the command is in it.
+/// Asserts that the error says what is wrong and what to do, and mentions no option of the command.
 inline void expect_words(const json& answer) {
   ASSERT_TRUE(answer.contains("error")) << answer;
   const json& e = answer["error"];

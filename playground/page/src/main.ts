@@ -1,5 +1,5 @@
-// The page begins here. views/ holds what the header leads to, and a folder of a view's name its parts; bits/ is the picture
-// of a filter's bits; components/ is what several views show, and lib/ what shows nothing.
+// Entry point of the page. views/ holds the views of the header, and a folder of the same name holds the parts of a
+// view; bits/ draws a filter's bits; components/ is shared by views, and lib/ has no components.
 import { mount } from "svelte";
 import App from "./App.svelte";
 import "./style.css";

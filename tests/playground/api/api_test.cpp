@@ -7,7 +7,7 @@
 namespace bloomery_tests {
 namespace {
 
-// Cells of a key, as the system that the scheme is of numbers them.
+// Cells of a key, numbered as in the original system of the scheme.
 std::vector<std::uint64_t> numbered(const json& key, const json& filter) {
   std::vector<std::uint64_t> cells;
   for (const json& c : key["cells"]) {

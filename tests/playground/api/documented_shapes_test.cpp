@@ -1,4 +1,4 @@
-// docs/playground-api.md cannot lag: the names of its shapes are those of real answers.
+// Keeps docs/playground-api.md up to date: its shapes have the names of real answers.
 #include "playground/documented.hpp"
 #include "playground/visitor.hpp"
 

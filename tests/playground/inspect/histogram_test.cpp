@@ -1,5 +1,5 @@
-// How many blocks should have so and so many cells set: held against formulas of its own kind, against balls that are
-// thrown one by one, and against filters full of random keys and of chosen ones.
+// The expected distribution of set cells per block, compared with separate formulas, with simulated balls, and with
+// filters of random and of chosen keys.
 #include "playground/inspect/histogram.hpp"
 #include "playground/session/shown_filter.hpp"
 
@@ -40,7 +40,7 @@ params params_of(const std::string& layout) {
   return bloomery::complete({.layout = layout, .capacity = keys, .target_fpr = 0.01});
 }
 
-// The whole blocks of a filter, counted.
+// Counts the whole blocks of a filter.
 histogram counted(const shown_filter& filter) {
   histogram h = histogram_for(filter.view());
   std::vector<std::uint64_t> ones(filter.cells() / h.block_cells);
@@ -75,7 +75,7 @@ TEST(ExpectedBlocks, OfClassicAreBinomial) {
 
   const std::vector<double> expected = expected_blocks(p, 512, blocks, 1000);
 
-  // Each from the one before: P(x + 1) = P(x) (n - x) / (x + 1) q / (1 - q).
+  // Recurrence: P(x + 1) = P(x) (n - x) / (x + 1) q / (1 - q).
   const long double q = 1 - std::pow(1 - 1 / static_cast<long double>(p.geometry.bits), 1000.0L * p.geometry.probes);
   long double chance = std::pow(1 - q, 512.0L);
   for (std::size_t x = 0; x <= 512; ++x) {
@@ -130,7 +130,7 @@ TEST(ExpectedBlocks, AreThoseOfBallsThrownOneByOne) {
 
     expect(h, p, static_cast<double>(in));
 
-    // Each bin is a Poisson count, nearly.
+    // Each bin is approximately a Poisson count.
     for (std::size_t x = 0; x <= 512; ++x) {
       EXPECT_NEAR(static_cast<double>(h.blocks[x]), h.expected[x], 5 * std::sqrt(h.expected[x]) + 6) << x;
     }
@@ -169,7 +169,7 @@ TEST(Evenness, OfRandomKeysIsLikely) {
 
       const std::optional<double> chance = evenness(judged(filter, static_cast<double>(in)));
 
-      // A page has 4 KiB: of a filter of 19 there is little to tell.
+      // A page has 4 KiB, so a filter of 19 pages allows no judgement.
       EXPECT_TRUE(layout == "blocked_page" || chance.has_value());
       EXPECT_GT(chance.value_or(1), 1e-4);
     }
@@ -182,7 +182,7 @@ TEST(Evenness, OfKeysChosenForTheirBlocksIsBeyondChance) {
     any_filter filter(params_of(layout));
     const shown_filter empty{any_filter(params_of(layout))};
     std::uint64_t in = 0;
-    // Half of the keys at random, and half for a quarter of the blocks.
+    // Half of the keys are random; the other half hit a quarter of the blocks.
     for (std::uint64_t i = 0; in < keys / 2; ++i) {
       const std::string key = std::to_string(i);
       if (i % 2 != 0 && empty.places_of(key).front().cell > empty.cells() / 4) continue;

@@ -1,4 +1,4 @@
-// Inspections of filters in files, while others change, replace, damage or remove them.
+// Inspections of files that other processes change, replace, damage or remove.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/measure.hpp>
@@ -116,7 +116,7 @@ TEST_F(InspectedFile, OfAnIdleWriterIsNoNews) {
   const auto i = inspect();
   const json seen = ready(*i);
 
-  const json later = i->look(seen["version"].get<std::uint64_t>(), 2500ms);  // two looks
+  const json later = i->look(seen["version"].get<std::uint64_t>(), 2500ms);  // two polls
 
   EXPECT_EQ(later["version"], seen["version"]);
 }
@@ -145,7 +145,7 @@ TEST_F(InspectedFile, ThatBecomesAnotherIsToldInWords) {
   const auto i = inspect();
   ready(*i);
 
-  // Another file takes its place, as programs replace files; truncating the file that is read is another test.
+  // Replaces the file by another one, as programs do; another test truncates it in place.
   const auto replace = [&](const bytes& content) {
     write_file(path + ".new", content);
     std::filesystem::rename(path + ".new", path);

@@ -1,4 +1,4 @@
-// Bodies that mean harm, or are wrong by mistake.
+// Malicious and malformed request bodies.
 #include "playground/json/json.hpp"
 
 #include "playground/words.hpp"

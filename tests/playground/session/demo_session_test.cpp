@@ -1,4 +1,4 @@
-// Demo sessions against twins that compute all of it again: an exact set, and a walk over the cells of all keys.
+// Demo sessions, compared with recomputed results: an exact set, and the cells of all keys.
 #include "playground/visitor.hpp"
 
 #include "support/errors.hpp"
@@ -61,7 +61,7 @@ TEST_P(DemoSessionOfAKind, NamesTheOwnersOfEveryCell) {
     }
     const owners_of_cell owners = e.owners(cell, 1000);
     if (e.filter().has_layers()) {
-      // One layer took it: an owner has the cell, but not all that would have it are owners.
+      // Only one layer accepted the key: every owner has the cell, but not every key with the cell is an owner.
       for (const std::string& key : owners.named) EXPECT_TRUE(expected.contains(key));
       EXPECT_EQ(owners.count > 0, owners.value != 0) << cell;
     } else {
@@ -214,7 +214,7 @@ TEST(DemoSession, KeysOfAWindowExpireAsALongerListOfGenerationsSays) {
   for (const char* layout : {"sliding", "sliding64"}) {
     SCOPED_TRACE(layout);
     demo_session e = made({{"layout", layout}, {"window_milliseconds", 7000}, {"capacity", 500}, {"rate", 0.001}});
-    std::map<std::string, std::uint64_t> came;  // when last, by generation of a second
+    std::map<std::string, std::uint64_t> came;  // last insertion, as the number of its one-second generation
     std::uint64_t now = 0;
     std::mt19937_64 chance(2);
     for (int i = 0; i < 200; ++i) {

@@ -114,7 +114,7 @@ TEST(SessionStore, ThreadsMayComeAndGo) {
           c.weigh(id, filter->it.byte_size());
           if (round % 2 == 0) c.drop(id);
         } catch (const bloomery::error& e) {
-          EXPECT_EQ(e.code(), errc::not_found);  // it gave way
+          EXPECT_EQ(e.code(), errc::not_found);  // evicted
         }
       }
     });

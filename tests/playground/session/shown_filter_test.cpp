@@ -1,5 +1,5 @@
-// Cells and ranges of every family, layout and scheme, beside a count of them one by one; and files, beside the
-// library.
+// Cells and ranges of every family, layout and scheme, compared with counting cell by cell; and files, compared with
+// the library's.
 #include "playground/visitor.hpp"
 
 #include "support/files.hpp"
@@ -111,7 +111,7 @@ TEST_P(ShownFilter, ItsFileIsTheLibrarysAndAnswersAlike) {
   shown.stop_clock_at(0);
 
   if (filter.has_window()) {
-    // Its clock stands where the filter's does.
+    // Its clock shows the filter's time.
     const bloomery::window_facts now = *filter.filter().window();
     if (now.length.by_time()) loaded.set_clock([now] { return now.epoch * now.slice; });
   }

@@ -1,10 +1,9 @@
-// The cells of a filter as far as the picture needs them: all of them where they are few, else those in sight, one by one
-// or counted by the square.
+// The loaded cells of a filter: all of a small filter; otherwise the visible ones, one by one or counted per square.
 import { api, type State } from "../lib/api";
 import type { Segment } from "./scale";
 import type { Sight } from "./sight.svelte";
 
-/** Loaded squares of one layer: values of cells where `unit` is 1, else how many of its cells are set. */
+/** Loaded squares of one layer: the values of cells if `unit` is 1, otherwise the number of set cells per square. */
 export interface Piece {
   layer: number;
   unit: number;
@@ -12,7 +11,7 @@ export interface Piece {
   data: ArrayLike<number>;
 }
 
-// What one call of the API may ask for.
+// Limits of one API call.
 const cells_at_once = 100_000;
 const ranges_at_once = 16_384;
 
@@ -22,7 +21,7 @@ export class Cells {
   #newest = 0;
   #loadedFor = "";
 
-  /** `come` is told of what has come, `failed` of what went wrong with the last that was asked for. */
+  /** `come` is called after each load, `failed` with the error of the latest request. */
   constructor(
     private readonly filter: () => State,
     private readonly sight: Sight,
@@ -30,7 +29,7 @@ export class Cells {
     private readonly failed: (e: unknown) => void,
   ) {}
 
-  /** What there is of a layer in squares of so many cells. */
+  /** The loaded part of a layer at `unit` cells per square. */
   of(layer: number, unit: number): Piece | undefined {
     return this.#pieces.find((p) => p.layer === layer && p.unit === unit);
   }
@@ -39,7 +38,7 @@ export class Cells {
     this.#pieces = [];
   }
 
-  /** For an effect: loads what is in sight, if it is not there in this version; what is returned calls it off. */
+  /** For an effect: loads the visible cells unless this version is loaded. Returns a function that cancels the load. */
   need(version: number): (() => void) | undefined {
     const { grid } = this.sight;
     if (!grid) return undefined;
@@ -50,7 +49,7 @@ export class Cells {
       : `${grid.unit} ${grid.segments.map((s) => Object.values(this.sight.visible(s)).join("-")).join(" ")}`;
     const needed = bits + seen;
     if (needed === this.#loadedFor) return undefined;
-    // While it is dragged, one load after the last move is enough.
+    // While the picture is dragged, one load after the last move is enough.
     const later = setTimeout(
       () => {
         this.#loadedFor = needed;
@@ -61,7 +60,7 @@ export class Cells {
     return () => clearTimeout(later);
   }
 
-  /** They are few enough to come all at once. */
+  /** Whether all cells are loaded at once. */
   #all(): boolean {
     return this.sight.grid!.unit === 1 && this.filter().filter.cells <= cells_at_once;
   }

@@ -1,4 +1,4 @@
-// Where the reader is in the picture: the square that is pointed at, and what is said of it: who set it.
+// The selected square of the picture, and the text about it: which keys set it.
 import { api, ApiError, sentence, type Owners, type State } from "../lib/api";
 import { brief, count } from "../lib/numbers";
 import { t } from "../lib/words.svelte";
@@ -6,16 +6,16 @@ import type { Cells } from "./cells";
 import type { Sight } from "./sight.svelte";
 
 export class Cursor {
-  /** The first cell of the square; -1: none was pointed at yet. */
+  /** The first cell of the square; -1 before the first selection. */
   cell = $state(-1);
   said = $state("");
-  /** What is said stands beside the square. */
+  /** Whether the text is shown beside the square. */
   box = $state(false);
   #asking: AbortController | undefined;
   /** The square is still being loaded. */
   #unanswered = false;
 
-  /** `lost` is told what went wrong; true: it is dealt with, and need not be shown. */
+  /** `lost` receives errors; true: the error is handled and need not be shown. */
   constructor(
     private readonly filter: () => State,
     private readonly sight: Sight,
@@ -23,14 +23,14 @@ export class Cursor {
     private readonly lost: (e: unknown) => boolean | undefined,
   ) {}
 
-  /** As if none was pointed at: of another filter, what was asked is of no interest. */
+  /** Clears the selection and cancels its request, for another filter. */
   begin(): void {
     this.#asking?.abort();
     this.cell = -1;
     this.box = false;
   }
 
-  /** Goes to a square and says what there is to say of it. */
+  /** Selects a square and shows the text about it. */
   async ask(cell: number): Promise<void> {
     this.cell = cell;
     this.#asking?.abort();
@@ -50,7 +50,7 @@ export class Cursor {
     }
   }
 
-  /** Other squares have come. */
+  /** Retries after other squares were loaded. */
   askAgain(): void {
     if (this.#unanswered && this.cell >= 0) void this.ask(this.cell);
   }
@@ -60,7 +60,7 @@ export class Cursor {
     this.box = true;
   }
 
-  /** What a square of many cells holds; null while it is being loaded. */
+  /** The text about a square of several cells; null while it is being loaded. */
   #range(cell: number, unit: number): string | null {
     const s = this.sight.segmentOf(cell)!;
     const piece = this.cells.of(s.layer, unit);
@@ -86,12 +86,12 @@ export class Cursor {
 
   // ---- moving ----
 
-  /** Nearer (-1) or farther (1), around a place. */
+  /** Zooms in (-1) or out (1) around a point. */
   zoom(by: -1 | 1, x?: number, y?: number): void {
     if (this.sight.zoom(by, x, y)) this.box = false;
   }
 
-  /** Nearer or farther around the square, if it is in sight; and it is told anew. */
+  /** Zooms around the selected square if it is visible, and updates its text. */
   zoomHere(by: -1 | 1): void {
     const { cell, sight } = this;
     const at = cell >= 0 ? sight.placeOf(cell) : null;
@@ -100,17 +100,17 @@ export class Cursor {
     void this.ask(sight.squareOf(cell));
   }
 
-  /** Into a square of many cells. */
+  /** Zooms into a square of several cells. */
   open(cell: number): void {
     this.sight.open(cell);
     this.cell = cell;
     this.box = false;
   }
 
-  /** To the square of that cell, by so many cells away; it scrolls if it must. */
+  /** Moves the selection by `cells`, and scrolls if necessary. */
   moveBy(cells: number): void {
     const last = this.filter().filter.cells - 1;
-    // The first move shows where it is.
+    // The first key press only shows the selection.
     const by = this.cell < 0 && Number.isFinite(cells) ? 0 : cells;
     const cell = this.sight.squareOf(Math.max(0, Math.min(last, Math.max(0, this.cell) + by)));
     this.sight.reveal(cell);

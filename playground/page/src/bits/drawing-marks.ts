@@ -1,4 +1,4 @@
-// Draws the marks over the squares: what each cell of the key in hand is to it, and where the cursor is.
+// Draws the marks of the current key's cells and the cursor over the squares.
 import type { Colours } from "../lib/colours.svelte";
 import type { Role } from "../lib/marks";
 import type { Place } from "./sight.svelte";
@@ -7,11 +7,11 @@ interface Mark {
   role: Role;
   /** The key is only being typed. */
   faint: boolean;
-  /** Where those of a shared cell go: beside what a counter counts, and on no square of many cells. */
+  /** Position of the stripes of shared cells: beside the number in a counter, and none on squares of several cells. */
   stripes: "over" | "beside" | "none";
 }
 
-/** Roles differ by form: new ones have a thick bright frame, shared ones stripes, the proof a broken frame. */
+/** Roles differ in shape: new cells have a thick bright frame, shared cells stripes, proofs a dashed frame. */
 export function mark(ctx: CanvasRenderingContext2D, colours: Colours, at: Place, { role, faint, stripes }: Mark): void {
   const large = at.size >= 16;
   const s = Math.max(at.size - (large ? 2 : 1), 9);
@@ -20,7 +20,7 @@ export function mark(ctx: CanvasRenderingContext2D, colours: Colours, at: Place,
   const set = role === "new" || role === "shared";
   ctx.save();
   if (!large) {
-    // What is smaller than its mark is drawn anew, on a ground of its own.
+    // If the square is smaller than its mark, draw it again on its own background.
     ctx.fillStyle = colours.ground;
     ctx.fillRect(x - 1.5, y - 1.5, s + 3, s + 3);
     ctx.fillStyle = role === "new" ? colours.fresh : set ? colours.accent : colours.unset;
@@ -52,7 +52,7 @@ export function mark(ctx: CanvasRenderingContext2D, colours: Colours, at: Place,
   ctx.restore();
 }
 
-/** A frame, larger than the square where that is small. */
+/** A frame, larger than a small square. */
 export function markCursor(ctx: CanvasRenderingContext2D, colours: Colours, at: Place): void {
   const s = Math.max(at.size, 8);
   ctx.setLineDash([]);

@@ -1,5 +1,5 @@
-// Draws what is in sight of a filter's bits on a canvas: the squares in shades of how full they are, numbers where there is
-// room for them, and over them the marks of the key in hand.
+// Draws the visible part of a filter's bits on a canvas: squares shaded by fill ratio, numbers where there is room, and
+// the marks of the current key on top.
 import type { State } from "../lib/api";
 import { colours, type Colours } from "../lib/colours.svelte";
 import type { Marks } from "../lib/marks";
@@ -15,11 +15,11 @@ export interface Picture {
   sight: Sight;
   cells: Cells;
   marks: Marks | null;
-  /** The cell that is pointed at; -1: none. */
+  /** The selected cell; -1: none. */
   cursor: number;
 }
 
-/** What all parts of the drawing need. */
+/** Shared state of all drawing functions. */
 interface Pen {
   ctx: CanvasRenderingContext2D;
   font: string;
@@ -28,7 +28,7 @@ interface Pen {
   top: number;
 }
 
-/** The squares of a segment that are in sight, and how to know the value of one. */
+/** The visible squares of a segment, and a function for their values. */
 interface Row {
   s: Segment;
   from: number;
@@ -79,7 +79,7 @@ function rgb(hex: string): [number, number, number] {
   return [n >> 16, (n >> 8) & 255, n & 255];
 }
 
-/** From not set to set in 256 shades, as a canvas keeps its dots. */
+/** 256 shades from unset to set, in the canvas's pixel format. */
 function shades(unset: string, set: string): Uint32Array {
   const [a, b] = [rgb(unset), rgb(set)];
   return Uint32Array.from({ length: 256 }, (_, i) => {
@@ -90,7 +90,7 @@ function shades(unset: string, set: string): Uint32Array {
 
 const generationsOf = (filter: State) => filter.facts.window?.generations ?? [];
 
-/** Which shade each value of a cell has: windowed ones by the newest generation that is in them. */
+/** The shade of each cell value; for windows, by the newest generation in the cell. */
 function shadeOfValues(filter: State): Uint8Array {
   const shade = new Uint8Array(256).fill(255);
   shade[0] = 0;
@@ -117,7 +117,7 @@ function nameLayer({ ctx, font, colours, grid, top }: Pen, filter: State, s: Seg
 
 const dots = document.createElement("canvas");
 
-/** A dot for each square, enlarged to its size, and gaps between them where they are large. */
+/** One pixel per square, scaled up, with gaps between large squares. */
 function fillSquares({ ctx, colours, grid, top }: Pen, { s, from, to, valueOf }: Row, dotOf: (v: number) => number) {
   const { size, columns, left } = grid;
   const rows = Math.ceil((to - from) / columns);
@@ -138,7 +138,7 @@ function fillSquares({ ctx, colours, grid, top }: Pen, { s, from, to, valueOf }:
   for (let r = 1; r <= rows; ++r) ctx.fillRect(left, y + r * size - gap, wide * size, gap);
 }
 
-/** The number of each cell, and of counters what they count. */
+/** The number of each cell, and the value of each counter. */
 function nameCells({ ctx, font, colours, grid, top }: Pen, row: Row, filter: State, shade: Uint8Array): void {
   const { size, columns, left } = grid;
   const { s, from, to, valueOf } = row;
@@ -167,7 +167,7 @@ function nameCells({ ctx, font, colours, grid, top }: Pen, row: Row, filter: Sta
   }
 }
 
-/** What counters count, where there is no room for their numbers. */
+/** The values of counters, where there is no room for cell numbers. */
 function countCells({ ctx, font, colours, grid, top }: Pen, { s, from, to, valueOf }: Row): void {
   const { size, columns, left } = grid;
   ctx.font = `${size - 4}px ${font}`;

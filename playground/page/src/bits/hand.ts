@@ -1,15 +1,15 @@
-// What a mouse and fingers do to the picture: point at a square, drag, turn the wheel, and pinch.
+// Mouse and touch input of the picture: point, drag, wheel and pinch.
 import type { Cursor } from "./cursor.svelte";
 import type { Sight } from "./sight.svelte";
 
-/** Milliseconds: a mouse that rests so long asks. */
+/** Milliseconds that the mouse must rest before its square is selected. */
 const rest = 120;
-/** A trackpad's many small turns of a wheel count as few: between two that count. */
+/** Minimum milliseconds between two zoom steps, because trackpads send many small wheel events. */
 const between_turns = 60;
 
 export class Hand {
   #fingers = new Map<number, { x: number; y: number }>();
-  /** How far two fingers were from each other at the last step of scale. */
+  /** Distance of the two fingers at the last zoom step. */
   #apart = 0;
   #dragged = 0;
   #hovering: ReturnType<typeof setTimeout> | undefined;
@@ -25,7 +25,7 @@ export class Hand {
     return this.#fingers.size > 0;
   }
 
-  /** Svelte listens to wheels passively; this one must be able to keep the page still. {@attach hand.wheels} */
+  /** Svelte registers wheel listeners as passive; this one must be able to prevent scrolling. {@attach hand.wheels} */
   wheels = (node: HTMLElement): (() => void) => {
     node.addEventListener("wheel", this.#wheel, { passive: false });
     return () => node.removeEventListener("wheel", this.#wheel);
@@ -34,7 +34,7 @@ export class Hand {
   #wheel = (e: WheelEvent): void => {
     const now = performance.now();
     const by = e.deltaY < 0 ? -1 : 1;
-    // At either end the page scrolls on.
+    // At the last zoom level, let the page scroll.
     if (!this.sight.canZoom(by) && !e.ctrlKey) return;
     e.preventDefault();
     if (now - this.#lastTurn < between_turns) return;
@@ -61,7 +61,7 @@ export class Hand {
     if (this.#fingers.size === 2) this.#pinch(e);
     else if (this.#dragged > 4 && this.sight.grid) {
       const left = this.sight.drag(y);
-      // At either end a finger goes on with the page, or it would be caught here.
+      // At either end, a touch scrolls the page; otherwise the finger would be stuck in the picture.
       if (e.pointerType === "touch" && left !== 0 && this.sight.scrolls) scrollBy(0, left);
     }
   };

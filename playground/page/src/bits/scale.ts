@@ -1,10 +1,10 @@
-// The four scales of one picture: how many cells a square shows, and how large it is.
+// Zoom levels of the picture: cells per square, and the size of a square.
 import type { State } from "../lib/api";
 
 export interface Level {
-  /** Cells in a square. */
+  /** Cells per square. */
   unit: number;
-  /** The square's side in pixels. */
+  /** Side of a square in pixels. */
   size: number;
 }
 
@@ -14,7 +14,7 @@ export interface Segment {
   cells: number;
   units: number;
   rows: number;
-  /** Where its first row is, in pixels from the top of it all. */
+  /** Top of its first row, in pixels from the top of the whole picture. */
   top: number;
 }
 
@@ -45,7 +45,7 @@ export function gridOf(state: State, level: Level, width: number): Grid {
   return { unit, size, columns, left: Math.floor((width - widest * size) / 2), height: y, segments };
 }
 
-/** Squares of a whole number of blocks, or of parts that divide one: so the API counts them. */
+/** Squares hold whole blocks, or parts that divide a block, because the API counts such ranges. */
 function units(cells: number, block: number): number[] {
   const all = [1];
   const whole = block > 1 ? block : 64;
@@ -54,7 +54,7 @@ function units(cells: number, block: number): number[] {
   return all;
 }
 
-/** Which of the levels shows cells about as large as that one: it may come from another filter, or another width. */
+/** The level whose cells are closest in size to those of `wanted`, a level of another filter or width. */
 export function nearest(levels: Level[], wanted: Level): number {
   const scale = (l: Level) => Math.log((l.size * l.size) / l.unit);
   let best = 0;
@@ -64,7 +64,7 @@ export function nearest(levels: Level[], wanted: Level): number {
   return best;
 }
 
-/** All levels, from the nearest to the one that shows the whole, and which of them comes first. */
+/** All levels, from single cells to the whole filter, and the index of the default level. */
 export function levelsOf(state: State, width: number, height: number): { levels: Level[]; first: number } {
   const { cells, block_cells } = state.filter;
   const levels: Level[] = [];
@@ -78,7 +78,7 @@ export function levelsOf(state: State, width: number, height: number): { levels:
       enough = gridOf(state, { unit, size }, width).height <= height;
     }
   }
-  // Small filters show their numbers, middling ones cells, large ones blocks, and the largest the whole.
+  // By default, small filters show cell numbers, medium ones cells, large ones blocks, and the largest the whole.
   const block = Math.max(block_cells, 64);
   const wanted =
     cells <= 2000

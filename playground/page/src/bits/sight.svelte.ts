@@ -1,9 +1,9 @@
-// What of a filter's picture is in sight: at which scale, and from which row on; and where in it the square of a cell
-// stands. Read scale.ts first.
+// The visible part of a filter's picture: zoom level, scroll position, and the places of cells in it. Read scale.ts
+// first.
 import type { State } from "../lib/api";
 import { gridOf, levelsOf, nearest, type Grid, type Level, type Segment } from "./scale";
 
-/** A square in pixels from the canvas's corner. */
+/** A square, in pixels from the corner of the canvas. */
 export interface Place {
   x: number;
   y: number;
@@ -11,10 +11,10 @@ export interface Place {
 }
 
 export class Sight {
-  /** The room that there is for the picture, in pixels. */
+  /** Room for the picture, in pixels. */
   width = $state(0);
   tallest = $state(560);
-  /** The scale that was chosen; null: the one that suits the filter. */
+  /** The chosen zoom level; null: the default of the filter. */
   #chosen = $state.raw<Level | null>(null);
   #scroll = $state(0);
 
@@ -25,30 +25,30 @@ export class Sight {
     if (!this.#scale) return 0;
     return this.#chosen ? nearest(this.#scale.levels, this.#chosen) : this.#scale.first;
   });
-  /** All squares of this scale, in sight or not; null until the width is known. */
+  /** All squares at this level, visible or not; null until the width is known. */
   readonly grid = $derived.by((): Grid | null => {
     const level = this.#scale?.levels[this.#step];
     return level ? gridOf(this.filter(), level, this.width) : null;
   });
   readonly height = $derived.by(() => (this.grid ? Math.min(this.grid.height, this.tallest) : 0));
-  /** How far above the canvas the picture begins. */
+  /** Height of the hidden part above the canvas. */
   readonly top = $derived.by(() =>
     this.grid ? Math.max(0, Math.min(this.#scroll, this.grid.height - this.height)) : 0,
   );
 
-  /** There is more of it than fits. */
+  /** The picture is higher than its room. */
   get scrolls(): boolean {
     return this.grid !== null && this.grid.height > this.height;
   }
 
-  /** It is shown at another scale than the first. */
+  /** The level is not the default. */
   get zoomed(): boolean {
     return this.#scale !== null && this.#step !== this.#scale.first;
   }
 
   // ---- where things are ----
 
-  /** The squares of a segment that can be seen, as whole rows. */
+  /** The visible squares of a segment, as whole rows. */
   visible(s: Segment): { from: number; to: number } {
     const { size, columns } = this.grid!;
     const above = Math.max(0, Math.floor((this.top - s.top) / size));
@@ -60,7 +60,7 @@ export class Sight {
     return this.grid?.segments.find((one) => cell >= one.first && cell < one.first + one.cells);
   }
 
-  /** The first cell of the square that a cell is in. */
+  /** The first cell of the square that contains a cell. */
   squareOf(cell: number): number {
     const { segments, unit } = this.grid!;
     const s = segments.findLast((one) => cell >= one.first)!;
@@ -75,7 +75,7 @@ export class Sight {
     return { x: left + (i % columns) * size, y: s.top - this.top + Math.floor(i / columns) * size, size };
   }
 
-  /** The first cell of the square there; -1 where there is none. */
+  /** The first cell of the square at a point; -1: no square. */
   cellAt(x: number, y: number): number {
     if (!this.grid) return -1;
     const { unit, columns, left, size, segments } = this.grid;
@@ -89,7 +89,7 @@ export class Sight {
     return -1;
   }
 
-  /** The cell there, or the one that is next to it. */
+  /** The cell at a point, or the nearest one. */
   cellNear(x: number, y: number): number {
     if (!this.grid) return 0;
     const { columns, left, size, segments, unit } = this.grid;
@@ -101,7 +101,7 @@ export class Sight {
 
   // ---- what changes it ----
 
-  /** At the scale that suits the filter, from its beginning. */
+  /** The default level, from the top. */
   begin(): void {
     this.#chosen = null;
     this.#scroll = 0;
@@ -111,7 +111,7 @@ export class Sight {
     return this.#scale !== null && (by < 0 ? this.#step > 0 : this.#step < this.#scale.levels.length - 1);
   }
 
-  /** Nearer (-1) or farther (1); what is at that place stays there. False: there is no such scale. */
+  /** Zooms in (-1) or out (1) and keeps the cell at the point in place. False: there is no such level. */
   zoom(by: -1 | 1, x = this.width / 2, y = this.height / 2): boolean {
     if (!this.canZoom(by)) return false;
     const cell = this.cellNear(x, y);
@@ -121,7 +121,7 @@ export class Sight {
     return true;
   }
 
-  /** A square of many cells opens into them. */
+  /** Zooms into a square of several cells. */
   open(cell: number): void {
     if (!this.#scale || !this.grid) return;
     const { unit } = this.grid;
@@ -130,14 +130,14 @@ export class Sight {
     this.#scroll = Math.max(0, this.top + this.placeOf(cell)!.y - this.height / 3);
   }
 
-  /** Scrolls until all of a cell's square is in sight. */
+  /** Scrolls until the whole square of a cell is visible. */
   reveal(cell: number): void {
     const at = this.placeOf(cell)!;
     if (at.y < 0) this.#scroll = this.top + at.y;
     else if (at.y + at.size > this.height) this.#scroll = this.top + at.y + at.size - this.height;
   }
 
-  /** Drags it down by so many pixels; gives by how many it could not, since it ends there. */
+  /** Drags the picture down by `y` pixels; returns the pixels left over at either end. */
   drag(y: number): number {
     const wanted = this.top - y;
     this.#scroll = Math.max(0, Math.min(wanted, this.grid!.height - this.height));

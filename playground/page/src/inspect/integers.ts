@@ -1,4 +1,4 @@
-/** Round whole numbers from one to another, about `most` of them: what is counted has nothing between. */
+/** About `most` round integers in a range, as axis ticks for counts. */
 export function integers(from: number, to: number, most: number): number[] {
   let step = 1;
   for (let i = 0; (to - from) / step > most; ++i) step = [2, 5, 10][i % 3]! * 10 ** Math.floor(i / 3);

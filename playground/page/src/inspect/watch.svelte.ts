@@ -1,12 +1,12 @@
-// What is known of one inspected filter, and is always the newest: the API is asked again as soon as it has answered.
+// The latest state of one inspected filter. Each answer of the API is followed by the next request.
 import { api, ApiError, type About, type Inspection } from "../lib/api";
 
-/** A running program tells itself from the one that was started at this address before it. */
+/** An answer with the session of the program that gave it; a restarted program has another session. */
 export type OfProgram<T> = T & { session?: string };
 
 export type Named = About["inspections"][number];
 
-/** Whether an answer speaks of this filter of this program, and not of another that has its number by now. */
+/** Whether an answer is about this filter of this program, not about another one with the same number. */
 export function speaksOf(answer: OfProgram<Partial<Named>>, named: Named, session: string | undefined): boolean {
   return (
     (answer.session === undefined || session === undefined || answer.session === session) &&
@@ -17,18 +17,18 @@ export function speaksOf(answer: OfProgram<Partial<Named>>, named: Named, sessio
 
 export class Watch {
   known = $state.raw<Inspection>();
-  /** Why nothing new comes. */
+  /** The error that stops updates. */
   lost = $state.raw<ApiError | null>(null);
   #left = new AbortController();
 
-  /** `other` is told when another program answers, or none that knows this filter. */
+  /** `other` is called if another program answers, or one that does not have this filter. */
   constructor(
     private readonly named: Named,
     private readonly session: string | undefined,
     private readonly other: () => Promise<void>,
   ) {}
 
-  /** For onMount: what it returns ends it. */
+  /** For onMount; the returned function ends it. */
   open = (): (() => void) => {
     void this.#follow();
     return () => this.#left.abort();
@@ -47,7 +47,7 @@ export class Watch {
           continue;
         }
         this.lost = null;
-        // One that was started again counts anew.
+        // A restarted program counts versions from the start again.
         if (said.version === version) continue;
         version = said.version;
         this.known = said;
@@ -55,7 +55,7 @@ export class Watch {
         if (signal.aborted) return;
         if (!(e instanceof ApiError)) throw e;
         version = 0;
-        // Of 404: the program answers, but has no such filter.
+        // 404: the program answers, but has no such filter.
         this.lost = e.status === 404 ? null : e;
         if (e.status === 404) await this.other();
         await pause();

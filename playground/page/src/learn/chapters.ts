@@ -1,10 +1,10 @@
-// The chapters in their order, and the right answers of their questions. All that is said in them is in texts/*.json.
+// The chapters in order, and the right answers of their questions. Their texts are in texts/*.json.
 import type { Component } from "svelte";
 import Cities from "./Cities.svelte";
 
 export interface Chapter {
   chapter: number;
-  /** To be called once the reader has done what the chapter asks for. */
+  /** Called when the reader has done the exercise. */
   finish: () => void;
 }
 

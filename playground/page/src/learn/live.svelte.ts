@@ -1,4 +1,4 @@
-// The filter of one chapter: made when the chapter opens, dropped when it is left.
+// The filter of one chapter, created when the chapter opens and deleted when the reader leaves it.
 //
 //   const live = new Live({ scheme: "pharo", capacity: 10, rate: 0.1 }, ["Madrid"]);
 //   onMount(live.open);
@@ -7,10 +7,10 @@ import { isAway, patiently } from "../lib/patience";
 
 export class Live {
   state = $state.raw<State>();
-  /** Counts what was done to the filter: with each its cells may be others. */
+  /** Incremented with each change of the filter, whose cells may differ afterwards. */
   version = $state(0);
   problem = $state("");
-  /** The server does not answer; or it does, and no longer has the filter. */
+  /** away: the server does not answer; gone: it answers, but no longer has the filter. */
   away = $state(false);
   gone = $state(false);
   busy = $state(false);
@@ -22,7 +22,7 @@ export class Live {
     private readonly before: string[] = [],
   ) {}
 
-  /** For onMount: what it returns drops the filter. */
+  /** For onMount; the returned function deletes the filter. */
   open = (): (() => void) => {
     void this.#then(() =>
       this.#patiently(async () => {
@@ -33,23 +33,23 @@ export class Live {
     );
     return () => {
       this.#left = true;
-      // If it is gone already, all the better.
+      // The filter may be gone already.
       void this.#turn.then(() => this.state && api.drop(this.state.id).catch(() => undefined));
     };
   };
 
-  /** Does something with the filter, and tells in `problem` what goes wrong. What is asked for meanwhile waits its turn. */
+  /** Runs an action on the filter after the previous ones; errors go to `problem`. */
   do = (work: (id: string) => Promise<State | undefined>): Promise<void> =>
     this.#then(async () => (this.state && !this.#left ? work(this.state.id) : undefined));
 
-  /** Asks the filter something that leaves it as it is. */
+  /** Runs a request that does not change the filter. */
   ask = (work: (id: string) => Promise<void>): Promise<void> =>
     this.do(async (id) => {
       await work(id);
       return undefined;
     });
 
-  /** What the chapter shows from its beginning, beside the filter. */
+  /** Loads what the chapter shows beside the filter from the start. */
   show = async (work: () => Promise<void>): Promise<void> => {
     try {
       await this.#patiently(work);
@@ -70,7 +70,7 @@ export class Live {
     if (this.#left) return;
     if (isAway(e)) {
       if (this.away) return;
-      // What was asked for may be done or not; whether the filter is still there is known when the server is back.
+      // The operation may or may not have completed. Check for the filter when the server answers again.
       const id = this.state?.id;
       void this.show(async () => {
         const now = id ? await api.state(id) : undefined;
@@ -83,7 +83,7 @@ export class Live {
     else this.problem = reason(e);
   }
 
-  // No button need be disabled while one thing follows another: it would lose the focus of who presses it by keyboard.
+  // Buttons stay enabled during a request, so that they keep the keyboard focus.
   #then(work: () => Promise<State | undefined>): Promise<void> {
     this.busy = true;
     const mine = this.#turn.then(async () => {

@@ -1,4 +1,4 @@
-// The API of docs/playground-api.md, typed. All that the page knows of filters comes from here.
+// The API of docs/playground-api.md with types. All facts about filters on the page come from it.
 import { currentLanguage, t, type Word } from "./words.svelte";
 
 export type Key = string | { base64: string };
@@ -31,7 +31,7 @@ export interface Params {
   block_cells: number;
   cell_bits: number;
   cells: number;
-  /** What the first cell is called: 1 where the original counts from one. */
+  /** The number of the first cell: 1 if the original scheme counts from 1. */
   first_number: number;
   window_keys: number;
   window_milliseconds: number;
@@ -182,7 +182,7 @@ export interface Measured {
   predicted: number;
   mean: number;
   deviation: number;
-  /** Of the runs that are done. */
+  /** One rate per finished run. */
   rates: number[];
 }
 
@@ -215,7 +215,7 @@ export interface Shard {
   cells: number;
 }
 
-/** What was read of a filter that was named on the command line. */
+/** The result of reading a filter that was named on the command line. */
 export interface Seen {
   filter: Params;
   file_bytes: number | null;
@@ -245,7 +245,7 @@ export interface Seen {
   nodes: { node: string; shards: number; layers: number; ones: number; cells: number }[] | null;
 }
 
-/** All of Seen is there once the filter could be read, and stays when it cannot be read any more. */
+/** All fields of Seen are present after the first successful read, and stay when later reads fail. */
 export interface Inspection extends Partial<Seen> {
   number: number;
   name: string;
@@ -279,7 +279,7 @@ export interface About {
   inspections: { number: number; name: string; kind: "file" | "redis" }[];
 }
 
-/** What went wrong, in the library's words. */
+/** An error, as worded by the library. */
 export interface Problem {
   code: string;
   what: string;
@@ -298,7 +298,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What the fields of the API are called in the page. */
+/** Labels of the API's fields on the page. */
 const labels: Record<string, Word> = {
   capacity: "play.capacity",
   rate: "play.rate",
@@ -330,8 +330,8 @@ const codes = [
 ] as const;
 
 /**
- * "Error (p): no such error rate: expected between 0 and 1, found 2; say 0.01 for 1 %". In other languages a sentence of
- * the page comes first, and then what the API knows beyond it, in English.
+ * "FPR (p): invalid value: expected a number between 0 and 1, found 2; use 0.01 for 1%". In other languages, a sentence
+ * of the page comes first, followed by the API's details in English.
  */
 export function sentence(p: Problem): string {
   if (p === lost) return t("play.away");
@@ -339,15 +339,15 @@ export function sentence(p: Problem): string {
   const name = p.where in labels ? t(labels[p.where]!) : p.where === "id" ? "" : p.where;
   const place = name && t("problem.at", { name });
   const facts = [p.expected && `expected ${p.expected}`, p.found && `found ${p.found}`].filter(Boolean).join(", ");
-  // Whoever types in a form writes no JSON.
+  // Hints about JSON do not apply to form fields.
   const way_out = /quotes|playground-api/.test(p.way_out) ? "" : p.way_out;
   if (english) return place + p.what + (facts && `: ${facts}`) + (way_out && `; ${way_out}`);
   const code = codes.find((one) => one === p.code) ?? "other";
-  const detail = [p.what === "cannot use this" ? "" : p.what, facts].filter(Boolean).join(": ");
+  const detail = [p.what === "invalid value" ? "" : p.what, facts].filter(Boolean).join(": ");
   return place + t(`problem.${code}`) + (detail && t("problem.detail", { detail }));
 }
 
-/** What went wrong, of whatever was thrown. */
+/** The message of any thrown error. */
 export function reason(e: unknown): string {
   return e instanceof ApiError ? sentence(e.problem) : String(e);
 }
@@ -358,10 +358,10 @@ const lost: Problem = {
   where: "",
   expected: "",
   found: "",
-  way_out: "is it still running?",
+  way_out: "check that it is still running",
 };
 
-/** What is not answered yet, with its path. */
+/** Calls without an answer yet, with their paths. */
 const underWay = new Map<Promise<Response>, string>();
 
 async function answered(path: string): Promise<void> {
@@ -417,7 +417,7 @@ export const api = {
   make: (wanted: Wanted) => json<State>("POST", "filters", wanted),
   upload: (file: Blob) => json<State>("POST", "files", file),
   state: (id: string) => json<State>("GET", `filters/${id}`),
-  /** When all that was asked of it is answered: what comes too late for a filter is an error in the browser's console. */
+  /** Waits for the filter's pending calls first: late calls would log errors to the browser's console. */
   drop: async (id: string) => {
     await answered(`filters/${id}`);
     await send("DELETE", `filters/${id}`);

@@ -1,9 +1,9 @@
-// The page's colours for what is drawn by hand: style.css does not reach into a canvas.
+// The page's colours for canvas drawings, which style.css does not reach.
 
 let theme = $state(0);
 new MutationObserver(() => ++theme).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 
-/** The colours as they are now. An effect that draws with them runs again when they change. */
+/** The current colours. Effects that use them run again when they change. */
 export function colours() {
   void theme;
   const style = getComputedStyle(document.documentElement);

@@ -1,5 +1,5 @@
-// What was done to a filter since it was empty, as far as the page can do it again: for links, for another filter of the
-// same keys, and for one that the server has given up.
+// The steps since the filter was empty, as far as the page can repeat them: for links, for another filter with the same
+// keys, and for a filter that the server deleted.
 import { api, type Key, type State } from "./api";
 
 export type Step =
@@ -14,7 +14,7 @@ export class Journal {
   #keys = 0;
   #whole = $state(true);
 
-  /** False: too much was done, or it was not done here. */
+  /** False: there were too many steps, or steps outside this page. */
   get whole(): boolean {
     return this.#whole;
   }
@@ -45,7 +45,7 @@ export class Journal {
     this.#whole = false;
   }
 
-  /** The steps that put the keys in that are still in, into whatever filter; null if nobody knows. */
+  /** Steps that insert the present keys into any filter; null: unknown. */
   adds(): Step[] | null {
     if (!this.#whole) return null;
     const adds: Step[] = [];
@@ -66,8 +66,8 @@ export class Journal {
   }
 
   /**
-   * At most so many keys that make the very same bits; null if there are no such. Where a key was taken out nobody knows
-   * that: a counter that was full once does not count down.
+   * Up to `most` keys that produce the same bits; null: there are none. After a removal, this is unknown, because a
+   * counter that was full once is not decremented.
    */
   few(most: number): Key[] | null {
     if (!this.#whole || this.#steps.some((s) => "tick" in s || "addresses" in s || ("remove" in s && s.found))) {
@@ -86,7 +86,7 @@ function sameKey(a: Key, b: Key): boolean {
   return typeof a === "string" || typeof b === "string" ? a === b : a.base64 === b.base64;
 }
 
-/** Does it all again with another filter; how many keys came, and its state. */
+/** Repeats the steps on another filter; returns the number of inserted keys and the state. */
 export async function doAgain(made: State, steps: Step[]): Promise<{ state: State; count: number }> {
   let state = made;
   let count = 0;

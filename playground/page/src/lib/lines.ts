@@ -1,15 +1,15 @@
-// Many keys in calls that the API takes: neither too many of them nor too long.
+// Splits many keys into API calls, within the limits on count and length.
 import type { About, Key } from "./api";
 
 type Limits = About["limits"];
 
-/** Bytes of a key in JSON, at most: each UTF-16 unit is at most six ("\u0000"). */
+/** Upper bound on the bytes of a key in JSON: a UTF-16 unit takes at most six ("\u0000"). */
 function room(key: Key): number {
   const text = typeof key === "string" ? key : key.base64;
   return (text.length < 1000 ? 6 * text.length : new TextEncoder().encode(JSON.stringify(text)).length) + 20;
 }
 
-/** Gathers keys and gives them away by the call. */
+/** Collects keys into calls. */
 export class Calls {
   #call: Key[] = [];
   #bytes = 0;
@@ -18,7 +18,7 @@ export class Calls {
     this.#most = limits.body_bytes - 1024;
   }
 
-  /** The call that is full now, if the key no longer fits into it. */
+  /** Adds a key; returns the full call if the key does not fit into it. */
   push(key: Key): Key[] | null {
     const bytes = room(key);
     const full = this.#call.length === this.limits.keys_of_call || this.#bytes + bytes > this.#most;
@@ -36,13 +36,13 @@ export class Calls {
   }
 }
 
-/** A call, and how far in the whole it comes: after `done` of the units that the whole has. */
+/** A call, and the progress after it: `done` of the units of the whole. */
 export interface Part {
   keys: Key[];
   done: number;
 }
 
-/** The lines of a text that was pasted, empty ones left out. */
+/** The non-empty lines of pasted text. */
 export function linesOf(text: string): string[] {
   return text.split(/\r?\n/).filter((one) => one !== "");
 }
@@ -58,7 +58,7 @@ export function* callsOf(keys: Key[], limits: Limits): Generator<Part> {
 
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Lines of bytes. What is no UTF-8 is a key of bytes. */
+/** The non-empty lines of a byte array. A line that is not UTF-8 becomes a key of bytes. */
 function keysOf(bytes: Uint8Array): Key[] {
   try {
     return linesOf(strict.decode(bytes));
@@ -76,7 +76,7 @@ function keysOf(bytes: Uint8Array): Key[] {
   return keys;
 }
 
-/** The lines of a file of any size: it is read in pieces, and never held as a whole. */
+/** The lines of a file of any size, read in pieces. */
 export async function* callsOfFile(file: Blob, limits: Limits, piece = 1 << 20): AsyncGenerator<Part> {
   const calls = new Calls(limits);
   let rest = new Uint8Array();
@@ -85,7 +85,7 @@ export async function* callsOfFile(file: Blob, limits: Limits, piece = 1 << 20):
     const bytes = new Uint8Array(rest.length + read.length);
     bytes.set(rest);
     bytes.set(read, rest.length);
-    // A line that no call can hold is sent all the same: the API says what is wrong with it.
+    // A line that is too long for any call is sent anyway, for the API's error message.
     const last = at + piece >= file.size || bytes.length > limits.body_bytes;
     const end = last ? bytes.length : bytes.lastIndexOf(10) + 1;
     rest = bytes.slice(end);

@@ -1,7 +1,7 @@
-// The cells of the key in hand, and what each is in the picture: what the API said of them, in the picture's words.
+// The cells of the current key and their roles in the picture, from the API's answer.
 import type { Key, KeyView } from "./api";
 
-/** set by this key first; set before; not set, which proves absence; only looked at, and not set. */
+/** Newly set by this key; already set; not set, so the key is absent; not set, and already proven absent. */
 export type Role = "new" | "shared" | "proof" | "looked";
 
 export interface Marks {
@@ -12,7 +12,7 @@ export interface Marks {
   faint: boolean;
 }
 
-/** The marks of a key that was `added`, asked, or (`faint`) is being typed. Each cell comes once. */
+/** The marks of a key that was added, looked up, or is being typed (`faint`). Each cell occurs once. */
 export function marksOf(view: KeyView, how: "added" | "asked" | "typed"): Marks {
   const cells: Marks["cells"] = [];
   const proven = new Set<number>();

@@ -1,4 +1,4 @@
-// What must be there for the page to go on waits until the server is.
+// Retries requests while the server does not answer.
 import { api, ApiError } from "./api";
 
 /** The server does not answer at all. */
@@ -6,7 +6,7 @@ export function isAway(e: unknown): boolean {
   return e instanceof ApiError && e.status === 0;
 }
 
-/** Asks the server now and then, until it answers. */
+/** Polls the server until it answers. */
 async function back(left: () => boolean): Promise<void> {
   while (!left()) {
     await new Promise((done) => setTimeout(done, 1500));
@@ -19,7 +19,7 @@ async function back(left: () => boolean): Promise<void> {
   }
 }
 
-/** Does it; while the server is away says so and, once it is back, does it again. Who has `left` need not wait. */
+/** Runs `work`, and repeats it after an outage, which it reports to `away`. Once `left` is true, it no longer waits. */
 export async function patiently<T>(
   work: () => Promise<T>,
   away: (is: boolean) => void,
@@ -44,11 +44,11 @@ export async function patiently<T>(
 
 let torn = false;
 
-/** A part of the page, as import() gives it. That the server is away is told by an ApiError here, too. */
+/** Loads a part of the page by import(). If the server does not answer, it throws an ApiError, too. */
 export async function part<T>(load: () => Promise<T>): Promise<T> {
   const again = torn;
   try {
-    // A style sheet that did not come is not asked for twice by import().
+    // import() does not request a failed style sheet again.
     if (again) await Promise.all([...document.querySelectorAll<HTMLLinkElement>(sheets)].map(comesNow));
     torn = false;
     return await load();

@@ -1,4 +1,4 @@
-// Which view is shown, and its state: all of it is in the URL's fragment, so that it can be shared.
+// The current view and its state, all in the URL's fragment, so that links can be shared.
 //
 //   #learn/3    #play?capacity=10&rate=0.1&scheme=pharo&keys=Madrid,Barcelona    #inspect/0
 
@@ -23,7 +23,7 @@ export function current(): Route {
   return route;
 }
 
-/** Goes somewhere else; `keep` makes no entry in the browser's history. */
+/** Navigates to a view; `keep` replaces the current entry of the browser's history. */
 export function go(view: string, part = "", query: Record<string, string> = {}, keep = false): void {
   const text = new URLSearchParams(query).toString();
   const hash = `#${view}${part === "" ? "" : `/${part}`}${text === "" ? "" : `?${text}`}`;

@@ -1,4 +1,4 @@
-// For what may scroll: then it can be scrolled by keys, too. {@attach scrolls}
+// Makes a scrollable element reachable by keyboard. {@attach scrolls}
 export function scrolls(node: HTMLElement): () => void {
   const look = () => {
     if (node.scrollHeight > node.clientHeight) node.tabIndex = 0;

@@ -1,14 +1,14 @@
-// A small filter in the link to it: what it is made of, and up to 100 keys.
+// A small filter encoded in a link: its parameters and up to 100 keys.
 import type { Key, Wanted } from "./api";
 
 const names = ["layout", "scheme", "hash", "seed"] as const;
 const numbers = ["capacity", "rate", "bits", "probes", "window_keys", "window_milliseconds"] as const;
 
 export const most_keys = 100;
-/** Links that are longer get lost on their way. */
+/** Longer links may be truncated on their way. */
 const most_characters = 6000;
 
-/** Whether a link holds all of these keys. */
+/** Whether a link can hold all of these keys. */
 export function fits(keys: Key[] | null): keys is string[] {
   return (
     keys !== null &&

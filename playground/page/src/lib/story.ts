@@ -1,9 +1,9 @@
-// What just happened, in sentences: words and their values, so that they follow the reader's language.
+// The log of what happened, as text names and values, so that it follows the page's language.
 import type { Cell, Key, KeyView } from "./api";
 import { brief, count } from "./numbers";
 import { t, type Word } from "./words.svelte";
 
-/** Names, and whether there are more of them than are told. */
+/** Names, and whether the list is truncated. */
 interface List {
   list: string[];
   more: boolean;
@@ -13,10 +13,10 @@ export type Part = [word: Word, values?: Record<string, string | number | List>]
 
 export interface Line {
   id: number;
-  /** added, denied, perhaps in it, or wrong. */
+  /** Inserted or otherwise done, absent, maybe present, or wrong. */
   kind: "done" | "no" | "maybe" | "wrong";
   parts: Part[];
-  /** Keys that the reader may want to ask for next. */
+  /** Keys that the reader may want to look up next. */
   ask?: Key[];
 }
 
@@ -44,7 +44,7 @@ function once(cells: Cell[]): Cell[] {
   return cells.filter((c) => !c.again);
 }
 
-/** The numbers of cells, as the original counts them; of many the first. */
+/** Cell numbers as the original scheme counts them; long lists are truncated. */
 function numbers(cells: Cell[], first: number): List {
   return listOf(
     cells.slice(0, 8).map((c) => count(c.cell + first)),

@@ -1,4 +1,4 @@
-// Words in the reader's language. All text of the page is in texts/*.json; {names} in it are filled in here.
+// Texts in the reader's language. All texts are in texts/*.json; {names} in them are replaced here.
 import en from "../texts/en.json";
 import zh from "../texts/zh.json";
 
@@ -26,7 +26,7 @@ export function speak(other: Language): void {
   document.documentElement.lang = other === "zh" ? "zh-Hans" : "en";
 }
 
-/** The text of that name: t("play.added", { key: "Madrid" }). */
+/** The text of a name: t("play.added", { key: "Madrid" }). */
 export function t(name: Word, values: Record<string, string | number> = {}): string {
   return texts[language][name].replace(/\{(\w+)\}/g, (all, key: string) => (key in values ? String(values[key]) : all));
 }

@@ -1,4 +1,4 @@
-// The chart of the analysis: theory, runs, their mean and its band, over the keys; each with its name beside it.
+// The chart of the analysis: the expected curve, the runs, their mean and its band, each with a label beside it.
 import type * as PlotLibrary from "@observablehq/plot";
 import type { Measured, Params, Point } from "../lib/api";
 import { count, percent } from "../lib/numbers";
@@ -8,18 +8,18 @@ import { powers } from "./numbers";
 export interface Shown {
   made: Params;
   theory: Point[];
-  /** Empty until a run is done. */
+  /** Empty until the first run is done. */
   points: Measured[];
   runs: number;
   queries: number;
-  /** The same bits with sound hashing, to be compared with. */
+  /** The same bits with good hashes, for comparison. */
   sound: Point[] | null;
   log: boolean;
   width: number;
 }
 
 const margin = { left: 74, right: 36, top: 32, bottom: 48 };
-/** Of more, only some are drawn. */
+/** Of more crosses, only some are drawn. */
 export const mostCrosses = 3000;
 
 interface Name {
@@ -33,7 +33,7 @@ export function analysisChart(plot: typeof PlotLibrary, shown: Shown): PlotLibra
   const n = made.capacity;
   const top =
     1.06 * Math.max(1.25 * made.rate, last.rate, ...points.map((at) => Math.max(at.mean + at.deviation, ...at.rates)));
-  // Half of one false positive in all runs cannot be measured; below it a logarithm has only noise to show.
+  // Less than half of one false positive in all runs cannot be measured; below it, a log scale shows only noise.
   const smallest = log ? 10 ** Math.floor(Math.log10(0.3 / Math.max(queries * Math.max(runs, 1), 100 / made.rate))) : 0;
   const visible = (rate: number) => rate > 0 && rate >= smallest;
   const drawn = <T>(all: T[], rate: (one: T) => number) => (log ? all.filter((one) => visible(rate(one))) : all);
@@ -104,7 +104,7 @@ export function analysisChart(plot: typeof PlotLibrary, shown: Shown): PlotLibra
   };
 }
 
-// What it was made for: n across, p up.
+// The capacity and the target FPR.
 function targets(plot: typeof PlotLibrary, n: number, p: number, most: number): PlotLibrary.Markish[] {
   const rule = { stroke: "var(--quiet)", strokeDasharray: "4,3" };
   return [
@@ -147,14 +147,14 @@ function soundly(plot: typeof PlotLibrary, curve: Point[]): PlotLibrary.Markish[
   ];
 }
 
-// The names stand like stairs beside the curve, where there is room: left of it, or right of it if the scale is
-// logarithmic. Short lines lead from each to what it names.
+// Labels are staggered beside the curve: on its left, or on its right on a log scale. Short lines lead from the labels
+// to what they name.
 function names(plot: typeof PlotLibrary, shown: Shown, smallest: number, top: number): PlotLibrary.Markish[] {
   const { theory, points, runs, log, width } = shown;
   const last = theory.at(-1)!;
-  // A curve that lies on the axis has no side.
+  // A curve on the axis has no room for labels.
   if (log ? last.rate < 30 * smallest : last.rate < 0.3 * top) return [];
-  // What a logarithm leaves out is not named.
+  // Points that the log scale omits get no label.
   const means = points.map((at) => at.mean).filter((mean) => mean > smallest);
   const measured: Name[] =
     (log ? means : points).length === 0
@@ -165,9 +165,9 @@ function names(plot: typeof PlotLibrary, shown: Shown, smallest: number, top: nu
           ...(runs > 1 ? [{ text: t("measure.name.run"), fill: "var(--quiet)" }] : []),
         ];
   const lowest = means.length > 0 ? Math.log(Math.min(...means) / smallest) / Math.log(top / smallest) : 0;
-  // What is measured lies high up, at the right edge, if the error is too small for so few questions.
+  // If the FPR is too small for the number of lookups, the measured points lie high up at the right edge.
   const room = lowest < 0.5;
-  const first = Math.max(lowest, 0.2); // above the name of the theory
+  const first = Math.max(lowest, 0.2); // above the label of the expected curve
   const height = (i: number) => (i === 0 ? 0.18 : room ? first + (0.85 - first) * 0.25 * i : 1.03 - 0.06 * i);
   const all = [{ text: t("measure.name.theory"), fill: "var(--chart-1)" }, ...measured].map((name, i) => ({
     ...name,
@@ -178,7 +178,7 @@ function names(plot: typeof PlotLibrary, shown: Shown, smallest: number, top: nu
   const pixel = last.keys / (width - margin.left - margin.right);
   return all.flatMap(({ text, fill, rate, right }) => {
     const keys = (theory.find((at) => at.rate >= rate) ?? last).keys;
-    // Beyond what the runs have strewn about.
+    // Beside the crosses of the runs.
     const strewn = points.filter(({ rates }) => rates.some((r) => (right ? r > smallest && r <= rate : r >= rate)));
     const side = right ? 1 : -1;
     const edge = strewn.at(right ? -1 : 0)?.keys ?? keys;

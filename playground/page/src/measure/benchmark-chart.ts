@@ -1,4 +1,4 @@
-// Bars of look-ups a second, a group for each number of keys; the quartiles as a line across each bar's end.
+// Bars of lookups per second, grouped by the number of keys; a line across the end of each bar shows the quartiles.
 import type * as PlotLibrary from "@observablehq/plot";
 import type { Bar, Benchmark } from "../lib/api";
 import { t, type Word } from "../lib/words.svelte";
@@ -11,7 +11,7 @@ export function heightOf(sizes: Sizes): number {
   return sizes.length * group + 50;
 }
 
-/** Where the shortest bar would otherwise not be seen. */
+/** Whether the shortest bar would be invisible on a linear scale. */
 export function isLog(sizes: Sizes): boolean {
   const rates = sizes.flatMap((size) => size.bars.map((b) => b.lookups_per_second));
   return Math.max(...rates) > 30 * Math.min(...rates);
@@ -23,7 +23,7 @@ export function benchmarkChart(plot: typeof PlotLibrary, sizes: Sizes, width: nu
     size.bars.map((b) => ({ ...b, keys: size.keys, name: t(`measure.structure.${b.structure}` as Word) })),
   );
   type Drawn = (typeof bars)[number];
-  // A logarithm has no zero to begin at: bars begin at the power of ten below the least.
+  // A log scale has no 0: bars start at the power of ten below the smallest value.
   const start = log ? 10 ** Math.floor(Math.log10(Math.min(...bars.map((b) => b.low)))) : 0;
   const end = Math.max(...bars.map((b) => b.high));
   const names = (["filter", "hash_set", "sorted", "list"] satisfies Bar["structure"][]).map((s) =>
@@ -68,7 +68,7 @@ export function benchmarkChart(plot: typeof PlotLibrary, sizes: Sizes, width: nu
         fill: (b: Drawn) => (b.structure === "filter" ? "var(--chart-1)" : "var(--quiet)"),
         fillOpacity: (b: Drawn) => (b.structure === "filter" ? 1 : 0.75),
       }),
-      // On the bar and beside it, in light and dark: only a line with an edge is seen everywhere.
+      // An outline makes the line visible on and beside the bar, in both themes.
       ...[
         { stroke: "var(--ground)", strokeWidth: 6, insetTop: 2, insetBottom: 2 },
         { stroke: "var(--text)", strokeWidth: 2, insetTop: 4, insetBottom: 4 },

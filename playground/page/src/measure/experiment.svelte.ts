@@ -1,8 +1,8 @@
-// An experiment as its panel sees it: jobs of the server, one after another, watched until the last is done.
+// The state of an experiment: jobs on the server, run one after another and polled until the last is done.
 //
-//   const e = new Experiment<Analysis>("analysis");      in a module: what is done stays when the view is left
-//   onMount(e.open);                                     what still runs is cancelled then
-//   e.start([{ filter, runs: 10 }]);                     one result for each
+//   const e = new Experiment<Analysis>("analysis");      in a module, so that results outlive the view
+//   onMount(e.open);                                     cancels running jobs when the view is left
+//   e.start([{ filter, runs: 10 }]);                     one result per request
 import { api, ApiError, type Job, type Problem } from "../lib/api";
 
 export type Stage = "idle" | "waiting" | "running" | "done" | "cancelled" | "failed";
@@ -12,14 +12,14 @@ const longest = 5000;
 
 export class Experiment<Result> {
   stage = $state<Stage>("idle");
-  /** Of each job what is known so far. */
+  /** The latest result of each job. */
   results = $state.raw<Result[]>([]);
-  /** From 0 to 1, over all jobs; null while it is not known. */
+  /** Progress from 0 to 1 over all jobs; null: unknown. */
   share = $state<number | null>(null);
   problem = $state.raw<Problem | null>(null);
-  /** The server does not answer; it is asked again. */
+  /** The server does not answer; polling continues. */
   away = $state(false);
-  /** It came back without the job: it was started anew. */
+  /** The server answers again, but was restarted and has lost the job. */
   lost = $state(false);
   #began = $state("");
   readonly busy = $derived(this.stage === "waiting" || this.stage === "running");
@@ -40,7 +40,7 @@ export class Experiment<Result> {
     };
   };
 
-  /** Whether it was last started with these. */
+  /** Whether the last start used these requests. */
   beganWith(bodies: object[]): boolean {
     return this.#began === JSON.stringify(bodies);
   }
@@ -87,7 +87,7 @@ export class Experiment<Result> {
     this.stage = "cancelled";
   };
 
-  /** Does not wait for the next turn to ask a server that was away. */
+  /** Polls at once instead of after the next pause. */
   retry = (): void => this.#wake();
 
   async #watch(job: Job<Result>, turn: number, see: (now: Job<Result>) => void): Promise<Result | undefined> {
@@ -109,7 +109,7 @@ export class Experiment<Result> {
         wait = between;
       } catch (e) {
         if (turn !== this.#turn) return;
-        // A proxy between says so with a status of its own.
+        // A proxy reports the outage with a status of its own.
         if (!(e instanceof ApiError) || (e.status !== 0 && e.status < 500)) throw e;
         this.away = true;
         wait = Math.min(2 * wait, longest);
@@ -120,7 +120,7 @@ export class Experiment<Result> {
 
   #drop(): void {
     ++this.#turn;
-    // Nobody asks any more for what is being cancelled.
+    // Pending requests about the cancelled job are aborted.
     this.#asking.abort();
     this.#asking = new AbortController();
     if (this.#job !== "") api.cancel(this.#job).catch(() => undefined);
@@ -129,5 +129,5 @@ export class Experiment<Result> {
   }
 }
 
-// The server ended it: nobody had asked for it for long, a computer that slept perhaps.
+// The server cancels jobs that are not polled for long, for example by a sleeping computer.
 const gone: Problem = { code: "not_found", what: "it was cancelled", where: "", expected: "", found: "", way_out: "" };

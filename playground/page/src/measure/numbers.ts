@@ -1,4 +1,4 @@
-// Large round numbers, short, in the reader's language: "28.5M", "2850万".
+// Large round numbers in short form, in the reader's language: "28.5M", "2850万".
 import { count } from "../lib/numbers";
 import { typedNumber } from "../lib/typed";
 import { currentLanguage, t } from "../lib/words.svelte";
@@ -20,19 +20,19 @@ export function nanoseconds(n: number): string {
   return String(Number(n.toFixed(n < 1 ? 2 : 1)));
 }
 
-/** The powers of ten from one number to another: all that a logarithmic axis need name. */
+/** The powers of ten in a range, as ticks of a log axis. */
 export function powers(from: number, to: number): number[] {
   const all: number[] = [];
   for (let e = Math.ceil(Math.log10(from) - 1e-9); 10 ** e <= to; ++e) all.push(10 ** e);
   return all;
 }
 
-/** "1 key", "1 000 keys". */
+/** "1 key", "1,000 keys". */
 export function keysOf(n: number): string {
   return t(n === 1 ? "measure.keys.one" : "measure.keys", { keys: count(n) });
 }
 
-/** What is wrong with a list of numbers, if one of them is none. */
+/** The error message for a list with an invalid number. */
 export function noNumber(text: string): string | undefined {
   const wrong = text.split(/[,，、;]/).find((one) => !Number.isFinite(typedNumber(one)));
   if (wrong === undefined) return undefined;

@@ -1,4 +1,4 @@
-// A bar for each number of keys, in parts; under each bar the names of its parts, led to by lines.
+// A bar per number of keys, split into parts; lines lead from the parts to their labels below.
 import type * as PlotLibrary from "@observablehq/plot";
 import type { Profile } from "../lib/api";
 import { bytes } from "../lib/numbers";
@@ -31,7 +31,7 @@ export function profileChart(plot: typeof PlotLibrary, profiles: Profile[], widt
       from = to;
       return one;
     });
-    // Names make room for each other: from the left, then back from the right edge.
+    // Spread labels that would overlap: first from the left, then back from the right edge.
     let free = 0;
     for (const one of here) {
       one.at = Math.max(one.middle, free + one.half);

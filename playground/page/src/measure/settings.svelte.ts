@@ -1,11 +1,11 @@
-// What a panel was told, kept in the link: #measure/benchmark?benchmark.sizes=10,1000
+// The settings of a panel, kept in the link: #measure/benchmark?benchmark.sizes=10,1000
 import { untrack } from "svelte";
 import { current, go } from "../lib/route.svelte";
 
-/** As they were when the view was left: a link that tells no settings leads back to them. */
+/** Settings when the view was left; a link without settings restores them. */
 const left: Record<string, Record<string, string>> = {};
 
-/** The panel's settings, by name; what is not in the link is as in `usual`. For a component's own initialisation. */
+/** The panel's settings by name; defaults come from `usual`. Call it while a component initializes. */
 export function settings<Name extends string>(panel: string, usual: Record<Name, string>): Record<Name, string> {
   const names = Object.keys(usual) as Name[];
   const told = (name: Name) => current().query.get(`${panel}.${name}`) ?? usual[name];
@@ -25,7 +25,7 @@ export function settings<Name extends string>(panel: string, usual: Record<Name,
   $effect(() => {
     const now = names.map((name) => values[name]);
     left[panel] = { ...values };
-    // Not at once: to change the route within an effect makes the page begin this view anew.
+    // Deferred: changing the route within an effect would restart this view.
     queueMicrotask(() => {
       if (current().view !== "measure") return;
       const query = new URLSearchParams(current().query);
@@ -40,7 +40,7 @@ export function settings<Name extends string>(panel: string, usual: Record<Name,
   return values;
 }
 
-/** The link now leads to this panel. */
+/** Makes the link lead to this panel. */
 export function lead(panel: string): void {
   if (current().part !== panel) go("measure", panel, Object.fromEntries(current().query), true);
 }

@@ -1,4 +1,4 @@
-// What a reader does to the filter and asks of it. Each goes through the queue, changes what is known of it, and is told.
+// The reader's actions on the filter. Each runs in the queue, updates the state and writes to the log.
 import { api, ApiError, type About, type Key, type KeyView, type State } from "../lib/api";
 import { callsOf, callsOfFile, type Part as Call } from "../lib/lines";
 import { marksOf } from "../lib/marks";
@@ -11,7 +11,7 @@ import { drop } from "./making.svelte";
 import type { Played } from "./played.svelte";
 import type { Queue } from "./queue.svelte";
 
-/** How many are looked for false positives among. */
+/** Number of absent keys to look up in a search for false positives. */
 export const strangers = 100_000;
 
 const cameIn = (came: number, isNew: number) =>
@@ -88,7 +88,7 @@ export class Actions {
     void this.#addCalls(callsOfFile(file, this.limits()), file.size, said);
   };
 
-  /** Adds the calls one by one, with their progress, until the end or until it is stopped. */
+  /** Adds the calls one by one, with progress, until the end or until the reader stops it. */
   #addCalls(calls: Iterable<Call> | AsyncIterable<Call>, all: number, said: (n: number) => string): Promise<void> {
     return this.queue.act(async () => {
       const { played } = this;
@@ -122,7 +122,7 @@ export class Actions {
     }, "key");
   }
 
-  /** So many random addresses, as they were typed. */
+  /** Adds random addresses; `typed` is their number. */
   addAddresses = (typed: string): Promise<void> =>
     this.queue.act(async () => {
       const { played } = this;
@@ -134,7 +134,7 @@ export class Actions {
       }
       const said = await api.add(this.#id, { addresses: range });
       played.addresses += said.count;
-      // Few enough are known by name: a link can hold them.
+      // Few addresses are known by name, so that a link can hold them.
       const named = said.count === said.keys.length;
       const step = named ? { keys: said.keys.map((one) => one.key) } : { addresses: range };
       played.did(step, cameIn(said.count, said.new), said.state);
@@ -189,13 +189,13 @@ export class Actions {
       this.played.tell(said);
     });
 
-  /** Opens a filter's file in place of what there is. */
+  /** Replaces the filter by one from a file. */
   upload = (file: File): Promise<void> =>
     this.queue.act(async () => {
       const { played } = this;
       const old = played.filter?.id;
       const opened = await api.upload(file).catch((e: unknown) => {
-        // The server has it under another name.
+        // Error messages show the reader's file name, not the server's.
         throw e instanceof ApiError ? new ApiError(e.status, { ...e.problem, where: file.name }) : e;
       });
       played.wanted = null;

@@ -1,10 +1,10 @@
-// An addition that takes many calls: how far it is. It goes on while another view is looked at.
+// Progress of an insertion that takes many calls. It continues while another view is open.
 
 export class Addition {
   done = $state(0);
   #stopped = false;
 
-  /** `all`, and what is `done` of it, are keys or bytes: `words` says which. */
+  /** `all` and `done` are keys or bytes; `words` formats them. */
   constructor(
     readonly all: number,
     private readonly words: (done: number) => string,
@@ -14,7 +14,7 @@ export class Addition {
     return this.words(this.done);
   }
 
-  /** It ends after the call that is under way. */
+  /** Stops after the current call. */
   stop(): void {
     this.#stopped = true;
   }

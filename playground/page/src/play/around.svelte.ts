@@ -1,4 +1,4 @@
-// What stands around the bits: the keys that are truly in the filter, page by page, and the curve of its error.
+// What is shown around the bits: the reference set, page by page, and the FPR curve.
 import { api, reason, type Key, type Point } from "../lib/api";
 import type { Played } from "./played.svelte";
 import type { Queue } from "./queue.svelte";
@@ -8,7 +8,7 @@ const page = 100;
 export interface Listed {
   key: Key;
   copies: number;
-  /** A window has let it go. */
+  /** The window has dropped the key. */
   forgotten?: boolean;
 }
 
@@ -30,7 +30,7 @@ export class Around {
     return this.#listed < this.#ever;
   }
 
-  /** To be called once for many actions that wait for each other. */
+  /** Called once after a series of queued actions. */
   refresh(): void {
     this.#refreshed = this.#refresh();
   }
@@ -66,12 +66,12 @@ export class Around {
   }
 }
 
-/** Of keys that were ever added those that were not taken out. */
+/** Of all keys ever added, those that were not removed. */
 function isIn(keys: Listed[]): Listed[] {
   return keys.filter((one) => one.copies > 0);
 }
 
-/** The last keys of a window, the newest first, and which of them it has let go. */
+/** The last keys of a window, newest first, and which of them the window has dropped. */
 async function newest(id: string): Promise<{ keys: Listed[]; total: number }> {
   const { total } = await api.keys(id, 0, 1);
   const { keys } = await api.keys(id, Math.max(0, total - page), page);

@@ -1,5 +1,5 @@
-// How the filter comes to be: from the link that was followed, from the controls, or again, if the server has given it up.
-// All of a small one is in the URL.
+// Creates the filter: from a link, from the controls, or again after the server deleted it. A small filter is fully
+// encoded in the URL.
 import { untrack } from "svelte";
 import { api, type Plan, type Wanted } from "../lib/api";
 import { doAgain, Journal, type Step } from "../lib/journal.svelte";
@@ -19,10 +19,10 @@ export function drop(id: string | undefined): void {
 }
 
 export class Making {
-  /** What the controls begin with; with another number they begin anew. */
+  /** Initial values of the controls; a change of `starts` resets the controls to them. */
   start = $state.raw<Wanted>(fresh);
   starts = $state(0);
-  /** The link that was followed makes no filter: the one from before is still shown. */
+  /** The link makes no filter, so the previous one is still shown. */
   unopened = $state(false);
   #planned = $state.raw<{ wanted: Wanted; plan: Plan } | null>(null);
   #inUrl = "";
@@ -32,22 +32,22 @@ export class Making {
     private readonly queue: Queue,
   ) {}
 
-  /** The controls say another filter than the one that there is. */
+  /** The controls describe another filter than the current one. */
   readonly another = $derived.by(
     () => this.played.filter !== undefined && this.#planned !== null && !same(this.#planned.wanted, this.played.wanted),
   );
 
-  /** The first filter, or that of a link, is still to be made. */
+  /** The first filter, or that of a link, is still to be created. */
   get waits(): boolean {
     return this.played.pending !== null;
   }
 
-  /** It could not be made, since the server was away. If there was no plan, the controls go on asking for it. */
+  /** Retries after an outage. Without a plan, the controls keep requesting one. */
   goOn(): void {
     if (this.#planned) this.onplan(this.#planned.wanted, this.#planned.plan);
   }
 
-  /** For onMount: what it returns is to be called when the view is left. */
+  /** For onMount; the returned function is called when the view is left. */
   open = (): (() => void) => {
     const { played } = this;
     const { query } = current();
@@ -62,7 +62,9 @@ export class Making {
     return () => (this.queue.left = true);
   };
 
-  /** Who comes back without a link finds the filter as it was left, or as what was begun then has left it. */
+  /**
+   * Returning without a link restores the filter as it was left, with the results of actions that were still running.
+   */
   #goOnFrom(before: Played): void {
     const { played } = this;
     const { pending } = before;
@@ -73,17 +75,17 @@ export class Making {
     void this.queue.act(async () => {
       await before.settled;
       played.goOnFrom(before);
-      // Unless a link was followed meanwhile.
+      // Unless another link was opened meanwhile.
       if (this.start === start) {
         if (before.pending && !pending)
-          this.#makeFirst(before.pending); // it could not be made there after all
+          this.#makeFirst(before.pending); // it could not be created there after all
         else if (!pending && !same(start, played.wanted ?? fresh)) this.#begin(played.wanted);
       }
       if (played.filter) played.changed(await api.state(played.filter.id), null);
     });
   }
 
-  /** For an effect: a link is followed while the view is open. The controls begin anew with what it says. */
+  /** For an effect: opens a link that was followed while the view is open, and resets the controls to it. */
   follow = (): void => {
     const { view, query } = current();
     const text = query.toString();
@@ -105,7 +107,7 @@ export class Making {
     this.#begin(pending.wanted);
   }
 
-  /** The controls begin anew. */
+  /** Resets the controls. */
   #begin(start: Wanted | null | undefined): void {
     this.start = start ?? fresh;
     this.#planned = null;
@@ -118,7 +120,7 @@ export class Making {
     this.#inUrl = current().query.toString();
   }
 
-  /** Whoever goes on with the filter from before has done with the link that could not be opened. */
+  /** Once the reader continues with the previous filter, the link that could not be opened is forgotten. */
   backToShown(): void {
     if (!this.unopened) return;
     this.unopened = false;
@@ -126,7 +128,7 @@ export class Making {
     this.#begin(this.played.wanted);
   }
 
-  /** The controls have a plan; null: what they say cannot be made. */
+  /** Receives plans of the controls; null: their values make no filter. */
   onplan = (wanted: Wanted, plan: Plan | null): void => {
     const { played, queue } = this;
     this.#planned = plan && { wanted, plan };
@@ -144,30 +146,30 @@ export class Making {
         () => this.#make(wanted, keys.length > 0 ? [{ keys }] : null),
         "actions",
         () => {
-          if (this.start !== start) return; // another link was followed meanwhile
+          if (this.start !== start) return; // another link was opened meanwhile
           played.pending = pending;
           this.unopened = played.filter !== undefined;
         },
       );
     } else if (played.filter?.truth && played.filter.steps === 0 && queue.empty && !same(wanted, played.wanted)) {
-      // An empty filter follows the controls; one with keys waits to be told.
+      // An empty filter follows the controls; a filter with keys waits for the button.
       void queue.act(() => this.#make(wanted, null));
     }
   };
 
-  /** What the controls say, with the keys that are in. */
+  /** Creates the filter of the controls, with the present keys. */
   makeAnother(): Promise<void> {
     const { wanted } = this.#planned!;
     return this.queue.act(() => this.#make(wanted, this.played.journal.adds()));
   }
 
-  /** The filter is no longer there: what was done to it is done again. */
+  /** The filter is gone: creates it again and repeats the steps. */
   makeAgain(): Promise<void> {
     const { played } = this;
     return this.queue.act(() => this.#make(played.wanted!, played.journal.whole ? played.journal.steps() : null));
   }
 
-  /** If it fails, all is as it was. */
+  /** A failure leaves everything as it was. */
   async #make(wanted: Wanted, steps: Step[] | null): Promise<void> {
     const { played } = this;
     const old = played.filter?.id;
@@ -176,7 +178,7 @@ export class Making {
       drop(made.id);
       throw e;
     });
-    // Whoever turns the controls of an empty filter makes many.
+    // Changing the controls of an empty filter creates many filters; keep one line in the log.
     if (played.lines[0]?.parts[0]?.[0].startsWith("story.made")) played.lines = played.lines.slice(1);
     const { bits, probes } = made.filter;
     played.tell(line("done", [probes === 1 ? "story.made.one" : "story.made", { bits: count(bits), probes }]));

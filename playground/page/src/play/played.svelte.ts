@@ -1,5 +1,5 @@
-// The filter that is played with: how it stands, what was done to it, so that it can be made again, and what is told of that.
-// It waits here while another view is looked at; what was begun with it goes on.
+// The state of the Play view: the filter, the steps to create it again, and the log. It survives changes of the view,
+// and actions that were started continue.
 import type { Key, State, Wanted } from "../lib/api";
 import { Journal, type Step } from "../lib/journal.svelte";
 import type { Marks } from "../lib/marks";
@@ -9,21 +9,21 @@ import type { Addition } from "./addition.svelte";
 import type { Queue } from "./queue.svelte";
 import { TypedKey } from "./typed-key.svelte";
 
-/** The one in use, in sight or not: its filter goes with the page. */
+/** The one in use, visible or not; its filter is deleted when the page is closed. */
 let inUse: Played | undefined;
 addEventListener("pagehide", (e) => {
   const id = inUse?.filter?.id;
   if (id && !e.persisted) void fetch(`/api/1/filters/${id}`, { method: "DELETE", keepalive: true });
 });
 
-/** From now on `played` is the one in use; gives the one before. */
+/** Makes `played` the one in use; returns the previous one. */
 export function takeOver(played: Played): Played | undefined {
   const before = inUse;
   inUse = played;
   return before;
 }
 
-/** wanted: null for the one that is made without being asked for. */
+/** wanted: null for the default filter. */
 export interface Pending {
   wanted: Wanted | null;
   keys: Key[];
@@ -31,28 +31,28 @@ export interface Pending {
 
 export class Played {
   filter = $state.raw<State>();
-  /** What it was made from; null: it came as a file. */
+  /** The parameters of the filter; null: it came from a file. */
   wanted = $state.raw<Wanted | null>(null);
   journal = $state.raw(new Journal());
-  /** How many steps of the API each action took: what is taken back as one. */
+  /** API steps per action; one undo takes back all steps of an action. */
   groups: number[] = [];
-  /** What is to be made as soon as it is planned: the first filter, or that of a link. */
+  /** To be created once there is a plan: the first filter, or that of a link. */
   pending = $state.raw<Pending | null>(null);
-  /** So many random addresses were added: the next come after them. */
+  /** Number of random addresses added; the next ones continue after them. */
   addresses = 0;
-  /** What takes many calls, while it does. */
+  /** A running insertion of many calls. */
   addition = $state.raw<Addition | null>(null);
-  /** Another number: its bits have changed. */
+  /** Changes with the bits. */
   version = $state(0);
   lines = $state.raw<Line[]>([]);
   marks = $state.raw<Marks | null>(null);
-  /** It has changed, and what stands around the bits has not yet. */
+  /** The filter has changed, but the parts around the bits are not updated yet. */
   stale = false;
   readonly typed = new TypedKey();
 
   constructor(private readonly queue: Queue) {}
 
-  /** The number of the first cell, as the original counts them. */
+  /** The number of the first cell, as the original scheme counts. */
   get first(): number {
     return this.filter?.filter.first_number ?? 0;
   }
@@ -61,12 +61,12 @@ export class Played {
     return this.filter?.filter.family;
   }
 
-  /** So many keys are in it, if that is known. */
+  /** Number of keys in the filter, if known. */
   get inIt(): number {
     return this.filter?.facts.keys ?? 0;
   }
 
-  /** All of a small filter, for a link to it. */
+  /** A small filter as a query, for a link to it. */
   get query(): Record<string, string> {
     return this.wanted ? toQuery(this.wanted, this.journal.few(most_keys)) : {};
   }
@@ -84,7 +84,7 @@ export class Played {
     this.stale = true;
   }
 
-  /** One step was taken. */
+  /** Records one step. */
   did(step: Step, told: Line, next: State, marks: Marks | null = null): void {
     this.journal.push(step);
     this.groups.push(1);
@@ -92,12 +92,12 @@ export class Played {
     this.changed(next, marks);
   }
 
-  /** Stands where another stands. */
+  /** Copies the state of another session. */
   goOnFrom({ filter, wanted, journal, groups, lines, addresses, addition }: Played): void {
     Object.assign(this, { filter, wanted, journal, groups, lines, addresses, addition });
   }
 
-  /** When all that was begun with it has ended. */
+  /** Resolves when all actions started so far have ended. */
   get settled(): Promise<void> {
     return this.queue.settled;
   }

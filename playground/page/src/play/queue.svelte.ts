@@ -1,25 +1,25 @@
-// One thing after another: keys may be typed faster than they are answered. What goes wrong is told beside the key, or above
-// the other actions; that the server is away, or no longer has the filter, is told in words of its own.
+// Runs actions one after another, because keys may be typed faster than the server answers. Errors are shown beside the
+// key or above the other actions; outages and deleted filters have their own messages.
 import { api, ApiError, reason, type Key } from "../lib/api";
 
 interface On {
-  /** Nothing waits any more. */
+  /** The queue is empty. */
   idle: () => void;
-  /** The server was away, and answers again. */
+  /** The server answers again after an outage. */
   back: () => void;
 }
 
 export class Queue {
-  /** What went wrong with the last action, beside the key and above the others. */
+  /** Errors of the last action: `problem` is shown beside the key, `trouble` above the other actions. */
   problem = $state("");
   trouble = $state("");
-  /** The last action was to remove this key, which only force can. */
+  /** The last action tried to remove this key, which only force can do. */
   refused = $state.raw<Key | null>(null);
-  /** Something takes long enough to be told. */
+  /** The action takes long enough to show it. */
   working = $state(false);
   away = $state(false);
   gone = $state(false);
-  /** The view was left. */
+  /** The reader has left the view. */
   left = false;
   #turn: Promise<void> = Promise.resolve();
   #waiting = 0;
@@ -31,12 +31,12 @@ export class Queue {
     return this.#waiting === 0;
   }
 
-  /** When all that waits now has ended. */
+  /** Resolves when all waiting actions have ended. */
   get settled(): Promise<void> {
     return this.#turn;
   }
 
-  /** Runs one action, after those before it; `failed` is called if it fails, before that is told. */
+  /** Runs one action after the previous ones; `failed` is called before its error is shown. */
   act(work: () => Promise<void>, beside: "key" | "actions" = "actions", failed?: () => void): Promise<void> {
     if (++this.#waiting === 1) this.#slow = setTimeout(() => (this.working = true), 400);
     this.#turn = this.#turn.then(async () => {
@@ -59,7 +59,7 @@ export class Queue {
     return this.#turn;
   }
 
-  /** Whether it is that the server is away, or that the filter is no longer there. */
+  /** Handles an outage or a deleted filter; false: another error. */
   lost = (e: unknown): boolean => {
     if (!(e instanceof ApiError)) return false;
     if (e.status === 0) {

@@ -1,15 +1,15 @@
-// The key in the field: while it is typed it already shows where it would fall.
+// The key in the input field, with a preview of its cells while it is typed.
 import { api, type KeyView } from "../lib/api";
 import { t } from "../lib/words.svelte";
 
-/** A longer key is not looked up while it is typed. */
+/** Longer keys are not looked up while they are typed. */
 const longest = 10_000;
 
 export class TypedKey {
   value = $state("");
-  /** What the filter would say of it; null: it was not asked, or is no longer what it was. */
+  /** The previewed answer; null: not requested, or outdated. */
   view = $state.raw<KeyView | null>(null);
-  /** The key was asked for: its answer stands, and no preview takes its place. */
+  /** The key was looked up: its answer is shown instead of a preview. */
   #answered = "";
 
   readonly hint = $derived.by(() => {
@@ -18,18 +18,18 @@ export class TypedKey {
     return this.view.answer === "no" ? t("play.preview.no", { new: unset }) : t("play.preview.maybe");
   });
 
-  /** The filter is another now. */
+  /** The filter has changed. */
   forget(): void {
     this.view = null;
     this.#answered = "";
   }
 
-  /** It is being asked for. */
+  /** A lookup of the key has started. */
   asked(key: string): void {
     this.#answered = key;
   }
 
-  /** For an effect: looks up what is typed, in a moment; what is returned calls it off. */
+  /** For an effect: looks up the typed key after a short delay. Returns a function that cancels it. */
   preview(id: string | undefined, failed: (e: unknown) => void): (() => void) | undefined {
     const key = this.value;
     if (key !== this.#answered) this.#answered = "";
