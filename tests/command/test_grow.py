@@ -70,7 +70,7 @@ class Grow(CommandTest):
 
         failed = self.bloomery("add", "f", stdin=text(keys(8000)), preexec_fn=limit, status=2)
 
-        self.assertRegex(failed.err, r"f: it has all keys but could not be made larger.*File too large")
+        self.assertRegex(failed.err, r"f: the filter has all keys but could not be enlarged.*File too large")
         facts = self.info("f")
         self.assertLess(facts["capacity"], max(8000, 8 * before))
         self.assertGreater(facts["rate_now"], 1e-7)
@@ -88,7 +88,7 @@ class Grow(CommandTest):
         report = json.loads(next(line for line in failed.err.splitlines() if line.startswith("{")))
         self.assertEqual((report["lines_in"], report["complete"]), (30_000, True))
         self.assertEqual(failed.out.count(b"\n"), report["lines_out"])
-        self.assertIn("it has all keys but could not be made larger", failed.err)
+        self.assertIn("the filter has all keys but could not be enlarged", failed.err)
         os.rmdir(os.path.join(self.folder, "s.rebuild"))
         self.assertEqual(self.bloomery("dedup", "-q", "--grow", "--state", "s", stdin=text(keys(30_000))).out, b"")
 
@@ -241,7 +241,7 @@ class Grow(CommandTest):
 
         said = self.bloomery("add", "f", stdin=b"new\n").err
 
-        self.assertIn("not written to the end, 9 bytes", said)
+        self.assertIn("is incomplete (9 bytes)", said)
         self.assertEqual(len(self.logged("f.log")), 101)
 
     def test_without_its_log_it_answers_and_takes_no_keys(self) -> None:
@@ -260,7 +260,7 @@ class Grow(CommandTest):
         self.bloomery("add", "-q", "f", stdin=text(keys(300, "more")))
         self.write("f.log", self.read("f.log")[:-50])
 
-        self.refused("rebuild", "f", says="300 keys or fewer are lost at its end")
+        self.refused("rebuild", "f", says="300 or fewer keys are lost at its end")
         self.assertEqual(self.bloomery("rebuild", "--json", "--salvage", "f").json["lost"], 300)
 
     def test_no_other_file_is_taken_for_its_log(self) -> None:
