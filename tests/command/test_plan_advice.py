@@ -131,10 +131,10 @@ class PlanAdvice(CommandTest):
         base = ["-n", "1M", "-p", "1%"]
         asked = {
             "without deletes": (["--deletes"], ["--no-log"]),
-            "if no key comes later": (["--no-log"], ["--sealed"]),
-            "if keys may come later": (["--sealed"], ["--no-log"]),
+            "if no key is added later": (["--no-log"], ["--sealed"]),
+            "if keys may be added later": (["--sealed"], ["--no-log"]),
             "with a log on disk": (["--grow"], ["--grow", "--log"]),
-            "if nothing is to be forgotten": (["--window", "7d"], ["--no-log"]),
+            "if no key expires": (["--window", "7d"], ["--no-log"]),
             "with less memory preferred to speed": (["--no-log"], ["--no-log", "--prefer", "memory"]),
         }
         for what, (now, then) in asked.items():

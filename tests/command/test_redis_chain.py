@@ -251,7 +251,7 @@ class Chain(RedisTest):
 
     def test_what_is_wrong_is_refused(self) -> None:
         self.refused("build", *CHAIN, "-o", self.f, says="-n 10k")
-        self.refused("build", *CHAIN, "-n", 0, "-o", self.f, says="a filter is made for at least one key: expected 1 or more, found 0")
+        self.refused("build", *CHAIN, "-n", 0, "-o", self.f, says="the capacity must be at least one key: expected at least 1, found 0")
         self.refused("build", *CHAIN, "-n", "1G", "-o", self.f, says="Redis string")
         for option in (["-m", 1000], ["-k", 3], ["--layout", "split_block512"], ["--hash", "xxh3"], ["--seed", 1], ["--u64"], ["--counting"], ["--grow"],
                        ["--max-keys", 1000], ["--shards", 2], ["--window", "1h"], ["--foldable"], ["--note", "x"], ["--wait-replicas", 1], ["--prefer", "speed"]):

@@ -242,7 +242,7 @@ class Windows(RedisTest):
         self.refused("explain", "--now", 1, self.f, "a", says="its server's clock")
         self.assertEqual(self.read("file"), before)
         self.write("file", before[:8] + struct.pack("<I", 3) + before[12:])
-        self.refused("check", "file", says="another version: expected version 1 or 2, found 3")
+        self.refused("check", "file", says="unsupported file version: expected version 1 or 2, found 3")
 
     def test_a_pull_replaces_the_file_of_another_filter(self) -> None:
         self.fill()
