@@ -550,7 +550,7 @@ class PushPullUnion(RedisTest):
         before = self.read("file")
         self.make_filter("plain", [b"a"])
 
-        self.refused("push", "file", g, says="there is a filter of this name")
+        self.refused("push", "file", g, says="a filter of this name exists")
         self.refused("push", "--shards", 3, "file", h, says="layers keep their number of shards")
         self.refused("add", "file", says="layers of a scalable filter")
         self.refused("union", "-o", "x", "plain", "file", says="layers of a scalable filter")

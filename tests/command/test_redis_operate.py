@@ -342,7 +342,7 @@ class Repair(RedisTest):
 
     def test_a_lost_shard_is_refilled(self) -> None:
         self.redis("DEL", self.server.shard(3) + b":0")
-        self.refused("check", self.f, "keys", says="a part of the filter is gone.*bloomery redis repair unix:")
+        self.refused("check", self.f, "keys", says="a part of the filter is missing.*bloomery redis repair unix:")
 
         told = self.bloomery("redis", "repair", "--json", self.f, "keys").json
 

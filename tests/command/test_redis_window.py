@@ -232,7 +232,7 @@ class Windows(RedisTest):
         self.make_filter("plain", [b"a"])
         self.bloomery("build", "-q", "--window", "7d", "-n", 100, "-o", "local", stdin=b"a\n")
 
-        self.refused("push", "file", self.f, says="there is a filter of this name")
+        self.refused("push", "file", self.f, says="a filter of this name exists")
         self.refused("push", "--shards", 4, "file", self.server.address("new"), says="layers keep their number of shards")
         for words in (["add", "file"], ["union", "-o", "x", "plain", "file"], ["fold", "file", "-o", "x"], ["overlap", "plain", "file"]):
             self.refused(*words, says="slices of a shared filter with a window")
