@@ -381,7 +381,8 @@ json time_static(const std::string& family, integers keys, const options& o) {
   return both.measure(ours, reference);
 }
 
-// As many keys as a sliding window holds at most. The last n are the keys 0 to n - 1, which query_list uses as present.
+// The maximum number of keys that a sliding window holds. The last n are the keys 0 to n - 1, which query_list uses as
+// present.
 std::vector<std::uint64_t> keys_of(std::uint64_t n) {
   const std::uint64_t held = (n + window_slices - 1) / window_slices * window_generations;
   std::vector<std::uint64_t> keys(held);
