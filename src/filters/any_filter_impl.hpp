@@ -449,7 +449,7 @@ struct any_filter::impl {
   }
 
   // After a merge, or after a killed writer, the bits show more keys than the count. If all bits are set, uses the
-  // number of keys that leaves one bit clear, plus one.
+  // number of keys that leaves one bit clear, at least 1.
   void estimate_count() {
     if (window) {  // the generations have their own counts
       inserted() = std::max(inserted(), window_now().keys_held());

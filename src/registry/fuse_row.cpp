@@ -42,7 +42,7 @@ occupancy fuse_occupancy(const geometry& g) { return {1, g.bits, 0, g.probes}; }
 template <fuse_fingerprint F>
 cell_scan_result look_at_fuse(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
   check_fuse_geometry(g);
-  check_fuse(8 * sizeof(F), bytes, "census");
+  check_fuse(8 * sizeof(F), bytes, "measure_fill");
   const std::uint64_t partitions = fuse::partitions_in(bytes.data());
   std::uint64_t with_keys = 0;
   for (std::uint64_t p = 0; p < partitions; ++p) with_keys += fuse::partition_in(bytes.data(), p).keys > 0 ? 1 : 0;

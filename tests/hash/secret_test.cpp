@@ -261,7 +261,7 @@ TEST(KeyFile, OfAnythingElseIsRefusedWithoutShowingIt) {
     ASSERT_TRUE(thrown) << text.substr(0, 40);
     EXPECT_EQ(thrown->code(), errc::invalid_argument);
     EXPECT_THAT(thrown->what(), AllOf(HasSubstr(found), HasSubstr("expected 32 hexadecimal digits"),
-                                      HasSubstr(folder / "key"), HasSubstr("make a new secret")));
+                                      HasSubstr(folder / "key"), HasSubstr("create a new secret")));
     EXPECT_THAT(thrown->what(), Not(HasSubstr("0102")));
   }
   EXPECT_EQ(code_of([&] { read_secret(folder / "missing"); }), errc::not_found);
@@ -360,7 +360,7 @@ TEST(KeyedFile, OpensWithNothingElse) {
     std::optional<secret_key> key;
     std::vector<std::string> says;
   } const cases[] = {
-      {"f", std::nullopt, {"the filter is keyed with a secret", "give the filter's own secret"}},
+      {"f", std::nullopt, {"the filter is keyed with a secret", "give the filter's secret"}},
       {"f", other_key, {key_check_text(key_check(some_key)), key_check_text(key_check(other_key))}},
       {"plain", some_key, {"the filter is not keyed"}},
       {"guava", some_key, {"the filter is not keyed"}},

@@ -42,7 +42,7 @@ void redis_filter::impl::insert(std::span<const std::uint64_t> hash64s, std::uin
   if (look_first) {
     std::vector<std::uint8_t> found(hash64s.size());
     std::uint64_t epoch = 0;
-    for (unsigned round = 0; epoch != description.epoch; ++round) {  // if it changes, keys were found in the one before
+    for (unsigned round = 0; epoch != description.epoch; ++round) {  // again if the filter was replaced
       if (round == most_rounds) throw_restless(address);
       epoch = description.epoch;
       look_up(hash64s, found.data(), redis::access::write);
