@@ -192,7 +192,7 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   if (is_layers_file(header)) {
     throw error(errc::incompatible,
                 {has_slices(header) ? "this file has the slices of a shared filter with a window"
-                                    : "this file has the layers of a scalable filter",
+                                    : "this file has the layers of a filter that has grown",
                  path, "a filter of one layer", "several layers", "use it for lookups, or copy it to servers"});
   }
   const std::size_t seen = std::min(header.size(), magic.size());

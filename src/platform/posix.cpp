@@ -60,8 +60,8 @@ bool try_lock(int fd, const std::string& path, locking how) {
     const bool unsupported = number == ENOLCK || number == EOPNOTSUPP || number == ENOSYS || number == EINVAL;
     if (!unsupported) fail("lock", path);
     if (how == locking::if_possible) return true;
-    throw error(errc::io, {std::string("this file system does not support locks: ") + std::strerror(number), path, "",
-                           "", hint::allow_no_lock});
+    throw error(errc::io, {std::string("this file system has no locks: ") + std::strerror(number), path, "", "",
+                           hint::allow_no_lock});
   }
   return true;
 }

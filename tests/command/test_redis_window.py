@@ -236,7 +236,7 @@ class Windows(RedisTest):
         self.refused("push", "--shards", 4, "file", self.server.address("new"), says="layers keep their number of shards")
         for words in (["add", "file"], ["union", "-o", "x", "plain", "file"], ["fold", "file", "-o", "x"], ["overlap", "plain", "file"]):
             self.refused(*words, says="slices of a shared filter with a window")
-        self.refused("union", "-o", "x", self.f, "plain", says="one with a window; pull it alone")
+        self.refused("union", "-o", "x", self.f, "plain", says="a sliding-window filter; pull it alone")
         self.refused("explain", "--now", 1, "local", "a", says="explained as of its newest generation")
         self.refused("explain", "--now", 1, "plain", "a", says="does not go by time")
         self.refused("explain", "--now", 1, self.f, "a", says="its server's clock")

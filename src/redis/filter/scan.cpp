@@ -318,8 +318,8 @@ void want_ungrown(const redis::meta& m, const std::string& where, const char* wh
 any_filter redis_filter::pull() {
   impl& b = *impl_;
   b.be_current();
-  want_ungrown(b.description, b.where(), "pulled", "use pull_layers(), which copies its layers",
-               "use pull_layers(), which copies its slices");
+  want_ungrown(b.description, b.where(), "pulled", "pull it alone, which copies its layers to a file",
+               "pull it alone, which copies its slices to a file");
   const redis::meta m = b.description;
   params p = m.parameters.filter;
   p.secret = b.options.secret;
