@@ -116,7 +116,7 @@ struct xxh3 {
 namespace detail {
 
 /// The blocks of a filter, for prefetching the block of each key as soon as the key is hashed. A key's block is number
-/// hi64(hash64 * count); where a layout rounds differently, a few blocks are prefetched in vain.
+/// hi64(hash64 * count); where a layout rounds differently, a few other blocks are prefetched.
 struct block_prefetch {
   const std::uint8_t* bytes = nullptr;
   std::uint64_t count = 0;

@@ -45,8 +45,9 @@ struct sliding_window_options {
 /// @tparam Storage  heap_storage or mapped_storage
 ///
 /// The target FPR holds however the keys are spread over the window, and however often they recur: each generation of a
-/// window of time has room for all `capacity` keys. If keys come evenly, Layout::geometry_for(capacity, fpr) is the much
-/// smaller geometry that an any_filter needs, with room for a seventh of the keys in each generation.
+/// window of time has room for all `capacity` keys. If keys arrive evenly, the much smaller geometry
+/// Layout::geometry_for(capacity, fpr) is enough, which any_filter uses: it has room for a seventh of the keys in each
+/// generation.
 ///
 /// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
 ///
