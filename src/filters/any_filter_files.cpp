@@ -32,8 +32,7 @@ void check_known(const params& p, const std::string& path) {
   params without_capacity = p;
   without_capacity.capacity = 0;  // avoids computing an FPR, which may take a second for absurd numbers
   if (p.key_check != 0) {
-    without_capacity.secret =
-        secret_key{};  // any secret will do: the header is checked without it
+    without_capacity.secret = secret_key{};  // any secret will do: the header is checked without it
     without_capacity.key_check = 0;
   }
   try {

@@ -33,8 +33,8 @@ void rebuilding::check_logs_suit(const params& p) {
     if (row.name == p.layout) return;
     names.append(names.empty() ? "" : ", ").append(row.name);
   }
-  throw error(errc::incompatible, {"a log stores 64 bits of a key's hash, and this layout needs more", "layout", "one of " + names,
-                                   p.layout, hint::use_listed_layout});
+  throw error(errc::incompatible, {"a log stores 64 bits of a key's hash, and this layout needs more", "layout",
+                                   "one of " + names, p.layout, hint::use_listed_layout});
 }
 
 bool rebuilding::is_log_of(const params& filter, const params& log) {
