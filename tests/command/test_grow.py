@@ -182,7 +182,7 @@ class Grow(CommandTest):
             self.assertIn(facts["capacity"], [capacity] if capacity else range(24_790, 24_811))
             self.assert_has_all("f", keys(20_000))
             self.assert_chance(self.count("f", keys(50_000, "absent")), 50_000, facts["rate_now"])
-        self.refused("rebuild", "f", "-n", 100, says="below the keys")
+        self.refused("rebuild", "f", "-n", 100, says="below the number of keys")
         self.refused("rebuild", "f", "--layout", "classic", says="64 bits")
 
     def test_rebuild_removes_repetitions(self) -> None:
@@ -206,7 +206,7 @@ class Grow(CommandTest):
     def test_a_plain_filter_is_not_rebuilt(self) -> None:
         self.make_filter("f", keys(100))
 
-        self.refused("rebuild", "f", says="keeps no log")
+        self.refused("rebuild", "f", says="the filter has no log")
         self.refused("rebuild", "missing", says="no such file")
 
     # ---- damage
@@ -319,7 +319,7 @@ class Grow(CommandTest):
     def test_a_plain_state_does_not_learn_to_grow(self) -> None:
         self.bloomery("dedup", "-q", "--state", "s", "-n", 100, stdin=b"a\n")
 
-        self.refused("dedup", "--grow", "--state", "s", stdin=b"b\n", says="keeps no log")
+        self.refused("dedup", "--grow", "--state", "s", stdin=b"b\n", says="the filter has no log")
 
 
 class KilledGrow(MidwayTest):

@@ -94,7 +94,7 @@ class List(RedisTest):
         found = self.listed()
 
         self.assertIn("shard 7 of 16", found["f"]["state"])
-        self.assertIn("another version", found["old"]["state"])
+        self.assertIn("unsupported version", found["old"]["state"])
         self.assertIsNone(found["old"]["kind"])
 
     def test_one_copy_of_the_description_is_enough_and_a_keyed_filter_needs_no_secret(self) -> None:

@@ -77,7 +77,7 @@ void redis_filter::impl::lease_repair() {
   if (!ours) {
     throw error(errc::locked,
                 {"another client is repairing the filter", where(), "", "",
-                 error_hint(hint::try_again, "wait until it is done; if it was interrupted, try again in" +
+                 error_hint(hint::try_again, "wait until it is done; if it was interrupted, try again in " +
                                                  std::to_string(lease_time.count() / 1000) + " s")});
   }
   work.leased = now;
