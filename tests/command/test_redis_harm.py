@@ -196,7 +196,7 @@ class Harm(RedisTest):
 
         for options, both in {
             ("-n", 70_000): "capacity.*expected 70000, found 50000",
-            ("-p", "1%"): "error rate.*0.01.*0.02",
+            ("-p", "1%"): "target FPR.*0.01.*0.02",
             ("--layout", "split_block512"): "layout.*expected split_block512, found blocked",
             ("--seed", 7): "seed.*expected 7, found 0",
             ("--hash", "murmur3"): "hash.*murmur3.*xxh3_64",
