@@ -55,9 +55,9 @@ struct timing {
 
 /// Seconds per pass, repeated for at least `least` seconds; prepare() runs before each pass, untimed.
 ///
-/// If `this_thread` does all the work, its CPU time leaves out the time during which the thread was not running. A pass
-/// counts by the clock that shows less: reading the clock of the thread takes a system call, which is much for a short
-/// pass, and a pass without an interruption needs the wall clock alone. If several threads work, both times are the
+/// If `this_thread` does all the work, its CPU time excludes the time during which the thread was not running. A pass
+/// counts with the smaller of the two times: reading the thread's clock takes a system call, which is significant for a
+/// short pass, and a pass without interruption needs the wall clock only. If several threads work, both times are the
 /// wall-clock time.
 template <class Prepare, class Pass>
 timing seconds_per_pass(double least, bool this_thread, Prepare prepare, Pass pass) {
@@ -85,7 +85,7 @@ struct entry {
 };
 
 /// Measures all entries in turn after a warm-up round. An entry whose measurement takes longer than `patience` seconds
-/// gets no other: the warm-up is its only sample.
+/// is not measured again: the warm-up is its only sample.
 inline void race(
     std::vector<entry>& entries, unsigned rounds, double patience, const std::function<void()>& before_round = [] {}) {
   std::mt19937_64 dice(1);

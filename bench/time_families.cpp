@@ -10,7 +10,7 @@
 // sliding, sliding64   sliding_window_filter<> at 1% with a window of KEYS keys, when it is fullest: 8/7 of them
 // fuse8, fuse16        static_filter<>, 0.39% and 0.0015%
 //
-// The split_block512 filter is made for the expected FPR that the other filter has with these keys. Times are
+// The split_block512 filter is sized for the expected FPR that the other filter has with these keys. Times are
 // nanoseconds per key, in CPU time of all threads, on which other programs have less influence; with several threads,
 // in wall-clock time. The passes of a pair take turns (round_robin.hpp), with other lookup keys in each round; a figure
 // is the median of the rounds, a ratio the median of the rounds' ratios.
@@ -381,7 +381,8 @@ json time_static(const std::string& family, integers keys, const options& o) {
   return both.measure(ours, reference);
 }
 
-// As many keys as a sliding window holds at most. The last n are the keys 0 to n - 1, which query_list uses as present.
+// The maximum number of keys that a sliding window holds. The last n are the keys 0 to n - 1, which query_list uses as
+// present.
 std::vector<std::uint64_t> keys_of(std::uint64_t n) {
   const std::uint64_t held = (n + window_slices - 1) / window_slices * window_generations;
   std::vector<std::uint64_t> keys(held);

@@ -1,4 +1,5 @@
-# Builds for Linux on AArch64 with the cross compiler of Debian and others, and runs what was built in QEMU's user mode.
+# Toolchain for Linux on AArch64: the cross compiler that Debian and other distributions package, and QEMU's user mode
+# for running programs.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
@@ -8,5 +9,5 @@ if(BLOOMERY_QEMU)
   set(CMAKE_CROSSCOMPILING_EMULATOR "${BLOOMERY_QEMU}")
 endif()
 
-# Link statically: the emulator then needs no path to the libraries of the target.
+# Static linking, so that the emulator does not need the libraries of the target system.
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-static")

@@ -1,4 +1,4 @@
-# Installs libraries, headers, command and man pages; find_package(bloomery) and pkg-config then find bloomery.
+# Installation of libraries, headers, command and man pages, and of the files for find_package(bloomery) and pkg-config.
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/bloomery")
@@ -6,11 +6,11 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/bloomery")
 install(TARGETS bloomery EXPORT bloomeryTargets)
 set(headers_left_out "")
 if(TARGET bloomery_redis)
-  # The shared library finds the main one beside itself.
+  # bloomery::redis finds the main library in its own directory.
   set_target_properties(bloomery_redis PROPERTIES INSTALL_RPATH "$ORIGIN")
   install(TARGETS bloomery_redis EXPORT bloomeryRedisTargets)
 else()
-  set(headers_left_out PATTERN "redis.hpp" EXCLUDE PATTERN "redis" EXCLUDE) # what could not be linked
+  set(headers_left_out PATTERN "redis.hpp" EXCLUDE PATTERN "redis" EXCLUDE) # their library is not built
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/bloomery" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING
         PATTERN "*.hpp" ${headers_left_out})
@@ -42,7 +42,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/bloomeryConfigVersion.cm
 install(FILES "${PROJECT_BINARY_DIR}/bloomeryConfig.cmake" "${PROJECT_BINARY_DIR}/bloomeryConfigVersion.cmake"
         DESTINATION "${package_dir}")
 
-# pkg-config: the prefix follows from the place of the .pc file, so that `cmake --install --prefix` can move everything.
+# pkg-config: the prefix is relative to the location of the file, so that `cmake --install --prefix` can relocate the
+# installation.
 file(RELATIVE_PATH prefix_from_pc "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
 cmake_path(IS_ABSOLUTE CMAKE_INSTALL_LIBDIR libdir_is_absolute)
@@ -63,7 +64,7 @@ function(install_pc pc_name)
   install(FILES "${PROJECT_BINARY_DIR}/${pc_name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endfunction()
 
-# A program that links a static library must also link the dependencies of the library; a shared library brings its own.
+# With a static library, users must also link its dependencies; a shared library refers to its own.
 set(description "${PROJECT_DESCRIPTION} (C++20)")
 set(redis_description "Bloom filters on servers of Redis or Valkey that many machines share (C++20)")
 set(bloomery_itself "bloomery = ${PROJECT_VERSION}")

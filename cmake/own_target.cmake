@@ -1,6 +1,6 @@
-# bloomery_own_target(NAME): what every target of this project, and no consumer's, is compiled with.
+# bloomery_own_target(NAME): compile options of all targets of this project, which do not apply to consumers.
 #
-# A fuzz target needs coverage of the branches in the libraries. Other programs do without, because coverage costs time.
+# In fuzz builds only the libraries and the fuzz targets are instrumented, because instrumentation costs time.
 function(bloomery_own_target name)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wconversion -Wshadow $<$<BOOL:${BLOOMERY_WERROR}>:-Werror>)
   if(BLOOMERY_BUILD_FUZZ AND name MATCHES "^(bloomery|bloomery_redis|fuzz_.*)$")

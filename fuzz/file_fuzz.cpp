@@ -49,19 +49,19 @@ void ask(const any_filter& filter) {
     filter.may_contain(std::span(texts), std::span(&answers, 1));
   else
     filter.may_contain(std::span(numbers), std::span(&answers, 1));
-  require(answers < 8, "unused bits of the answer are 0");
-  require(filter.fill_ratio() >= 0 && filter.fill_ratio() <= 1, "the fill is a share");
-  require(filter.approximate_size() >= 0, "no fewer than no keys");
-  require(filter.byte_size() == bytes_for(filter.bit_size()), "as many bytes as bits need");
+  require(answers < 8, "unused bits of the bitmap are 0");
+  require(filter.fill_ratio() >= 0 && filter.fill_ratio() <= 1, "the fill ratio is between 0 and 1");
+  require(filter.approximate_size() >= 0, "the estimated number of keys is not negative");
+  require(filter.byte_size() == bytes_for(filter.bit_size()), "the number of bytes matches the number of bits");
 }
 
 void add(any_filter& filter) {
   if (filter.parameters().keys == key_kind::bytes) {
     filter.insert("key-1");
-    require(filter.may_contain("key-1"), "a key that was inserted is found");
+    require(filter.may_contain("key-1"), "an inserted key is found");
   } else {
     filter.insert(std::uint64_t{42});
-    require(filter.may_contain(std::uint64_t{42}), "a key that was inserted is found");
+    require(filter.may_contain(std::uint64_t{42}), "an inserted key is found");
   }
 }
 
@@ -97,8 +97,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool loads = works([&] { ask(any_filter::load(file.path(), {.secret = secret})); });
   works([&] { filter<std::string_view, layouts::classic>::load(file.path()); });
   works([&] { filter<std::uint64_t, layouts::split_block, mix, mapped_storage>::open(file.path()); });
-  require(!opens || seen.usable, "what opens is usable");
-  require(!is_whole || opens, "what opens with a check opens without");
+  require(!opens || seen.usable, "a file that opens is usable");
+  require(!is_whole || opens, "a file that opens with a check opens without it");
   require(is_whole == loads, "load and open agree on the payload");
   const bool sealed = family_of(seen.info.parameters) == family::static_set;
   if (loads && !sealed) {
@@ -114,11 +114,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     filter.close();
   });
   require(adds == (opens && takes_keys),
-          "what opens for reading opens for writing, but for what is sealed or has a log");
+          "a file that opens for reading opens for writing, unless it is static or has a log");
   if (adds) {
     const inspection after = inspect(file.path(), file_check::payload);
     require(after.usable && after.info.clean && !after.info.slot_damaged, "a writer leaves a clean file");
-    if (is_whole) require(after.problems.empty(), "a writer keeps the checksums of a whole file right");
+    if (is_whole) require(after.problems.empty(), "a writer keeps the checksums of an undamaged file correct");
   }
   return 0;
 }

@@ -134,8 +134,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       std::vector<std::uint8_t> is_new(keys.size(), 7);
       const bool told = first / insert_batch % 3 != 2;
       const std::uint64_t count = kernel.insert(at, keys.keys(), told ? is_new.data() : nullptr);
-      require(count == expected_count, "insert returns how many are new", each.set->name);
-      require(!told || is_new == expected_new, "insert tells which are new", each.set->name);
+      require(count == expected_count, "insert returns the number of new keys", each.set->name);
+      require(!told || is_new == expected_new, "insert reports the new keys", each.set->name);
     }
   }
   for (const filter_of_set& each : filters) {
@@ -157,10 +157,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const kernels::layout_kernel& kernel = each.set->*layout.calls;
       std::vector<std::uint64_t> found(answers.size(), 0xAAAAAAAAAAAAAAAA), hash64s(keys.size());
       kernel.has({each.bytes.data() + offset, blocks, g.probes, fetch}, keys.keys(), found.data());
-      require(found == answers, "has answers as the cells say", each.set->name);
+      require(found == answers, "has agrees with the cells", each.set->name);
       each.set->hash64s(keys.keys(), hash64s.data());
       for (std::size_t i = 0; i < keys.size(); ++i) {
-        require(hash64s[i] == keys.hash(i).hash64, "halves gives lo of each key", each.set->name);
+        require(hash64s[i] == keys.hash(i).hash64, "hash64s returns the hash64 of each key", each.set->name);
       }
     }
   }
@@ -174,8 +174,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (filter_of_set& each : filters) {
       const kernels::layout_kernel& kernel = each.set->*layout.calls;
       std::uint8_t* const block = each.bytes.data() + offset + at;
-      require(kernel.has_one(block, hash64, g.probes) == had, "has_one answers as the cells say", each.set->name);
-      require(kernel.insert_one(block, hash64, g.probes) == is_new, "insert_one tells a new key", each.set->name);
+      require(kernel.has_one(block, hash64, g.probes) == had, "has_one agrees with the cells", each.set->name);
+      require(kernel.insert_one(block, hash64, g.probes) == is_new, "insert_one reports a new key", each.set->name);
       require(std::equal(expected.begin(), expected.end(), each.bytes.begin() + static_cast<std::ptrdiff_t>(offset)),
               "insert_one sets the cells of the key", each.set->name);
     }

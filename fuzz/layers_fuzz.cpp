@@ -81,7 +81,7 @@ void look_up(const layered_filter& filter, std::uint64_t now) {
       }
       found = found || all;
     }
-    require(found == filter.may_contain(hash, now), "the cells of layers that have not expired decide the lookup");
+    require(found == filter.may_contain(hash, now), "the cells of layers that have not expired determine the lookup");
   }
 }
 
@@ -100,7 +100,7 @@ void grow(const layered_filter& filter) {
   scalable_layers layers(filter);
   for (const key_hash hash : hashes) {
     layers.insert(hash);
-    require(layers.may_contain(hash), "a key that was inserted is found");
+    require(layers.may_contain(hash), "an inserted key is found");
   }
 }
 
@@ -115,7 +115,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(inspect(file.path(), file_check::payload).usable == opens, "inspect and open agree");
   if (!opens) return 0;
 
-  require(std::ranges::equal(written(*copy), input), "what was read is written as the same bytes");
+  require(std::ranges::equal(written(*copy), input), "a file that was read is written with the same bytes");
   const std::uint64_t expiry = copy->expiry_of(copy->layers().size() / 2);
   for (const std::uint64_t now : {std::uint64_t{0}, expiry - 1, expiry, ~std::uint64_t{0}}) look_up(*copy, now);
   works([&] { grow(*copy); });

@@ -67,10 +67,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     {
       const key_log log = key_log::open(path);
       keys = keys_of(log, seen);
-      require(log.bytes() + log.torn_bytes() == size, "every byte is accounted for");
-      require(seen.keys == keys.size() && 8 * keys.size() <= size, "no more keys than bytes have room for");
-      require(!seen.whole() || keys.size() == log.keys(), "a whole log has the keys it says");
-      require(seen.whole() || seen.first_damage >= header_bytes, "damage is behind the header");
+      require(log.bytes() + log.torn_bytes() == size, "every byte is valid or torn");
+      require(seen.keys == keys.size() && 8 * keys.size() <= size, "no more keys than the bytes can hold");
+      require(!seen.whole() || keys.size() == log.keys(), "an undamaged log has the number of keys in its records");
+      require(seen.whole() || seen.first_damage >= header_bytes, "damage is after the header");
       require(log.estimate_distinct() <= keys.size(), "no more distinct keys than keys");
     }
     if (keys.size() > 1 && seen.keys + seen.lost_keys > (std::uint64_t{1} << 62)) {
@@ -87,11 +87,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       // that these keys complete.
       require(!seen.whole() ||
                   (now.size() == keys.size() + more.size() && std::equal(keys.begin(), keys.end(), now.begin())),
-              "what was there is there after more");
+              "keys stay after more are appended");
       require((!seen.whole() || after.whole()) && after.torn_bytes == 0, "a writer leaves no torn record");
     }
   } catch (const error& e) {
-    require(e.what()[0] != '\0', "an error has words");
+    require(e.what()[0] != '\0', "an error has a message");
   }
   ::close(fd);
   return 0;

@@ -1,4 +1,4 @@
-// What the fuzz targets of files share: the input as a file, and calls that may fail.
+// Common to the fuzz targets of files: the input as a file, and calls that may fail.
 #pragma once
 
 #include "require.hpp"
@@ -39,7 +39,7 @@ bool works(Action action) {
     action();
     return true;
   } catch (const bloomery::error& e) {
-    require(e.what()[0] != '\0', "an error has words");
+    require(e.what()[0] != '\0', "an error has a message");
     return false;
   }
 }

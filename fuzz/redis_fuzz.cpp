@@ -23,14 +23,15 @@ void try_address(std::string_view text) {
   try {
     read = redis_address::parse(text);
   } catch (const error& e) {
-    require(e.code() == errc::invalid_argument && e.what()[0] != '\0', "a slip is told in words");
+    require(e.code() == errc::invalid_argument && e.what()[0] != '\0',
+            "an invalid address causes an error with a message");
     return;
   }
-  require(redis_address::is_one(text), "what was read is an address");
+  require(redis_address::is_one(text), "a parsed text is an address");
   redis_address without = read;
   without.user.clear();
   without.password.clear();
-  require(redis_address::parse(read.text()) == without, "an address that is written is read again");
+  require(redis_address::parse(read.text()) == without, "a formatted address parses to the same address");
 }
 
 struct outcome {
@@ -42,7 +43,7 @@ struct outcome {
 // Visits every node of a reply, as callers do.
 std::size_t nodes_below(const redis::reply& r) {
   std::size_t count = 1;
-  require(r.text().size() <= redis::reader::most_characters, "a text has a bound");
+  require(r.text().size() <= redis::reader::most_characters, "the length of a text is limited");
   for (std::size_t i = 0; i < r.size(); ++i) count += nodes_below(r[i]);
   return count;
 }
@@ -59,11 +60,11 @@ outcome read_in(std::string_view all, std::size_t portion) {
       if (found == redis::reader::found::none) break;
       if (found == redis::reader::found::wrong) {
         o.wrong = true;
-        require(!in.problem().empty(), "what is wrong has words");
+        require(!in.problem().empty(), "a problem has a message");
         return o;
       }
       const std::size_t end = o.list.nodes_.size();
-      require(nodes_below({o.list, begin}) == end - begin, "a reply is all its nodes");
+      require(nodes_below({o.list, begin}) == end - begin, "a reply contains all its nodes");
       begin = end;
       ++o.replies;
     }
@@ -82,9 +83,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const outcome whole = read_in(bytes, bytes.size() + 1);
   const outcome cut = read_in(bytes, data[0]);
-  require(whole.replies == cut.replies && whole.wrong == cut.wrong, "the same however it is cut");
-  require(whole.list.characters_ == cut.list.characters_ || whole.wrong, "the same texts");
+  require(whole.replies == cut.replies && whole.wrong == cut.wrong, "the same result for every split of the input");
+  require(whole.list.characters_ == cut.list.characters_ || whole.wrong, "the same texts for every split");
   require(whole.list.characters_.size() <= bytes.size() && whole.list.nodes_.size() <= bytes.size(),
-          "no more than came");
+          "no more memory than the input justifies");
   return 0;
 }

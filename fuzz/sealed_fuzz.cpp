@@ -33,12 +33,12 @@ void ask(std::span<const std::uint8_t> payload) {
   fuse::has_batch<F>(payload.data(), std::uint64_t{1} << 40, hash_span::hash64s(hash64s), bitmap.data());
   for (std::size_t i = 0; i < hash64s.size(); ++i) {
     const bool there = fuse::has<F>(payload.data(), hash64s[i]);
-    require(there == ((bitmap[i / 64] >> (i % 64) & 1) != 0), "batches answer as single lookups");
+    require(there == ((bitmap[i / 64] >> (i % 64) & 1) != 0), "batch and single lookups agree");
     const fuse_place place = fuse_place_of(8 * sizeof(F), payload, hash64s[i]);
-    require(place.somewhere || !there, "without keys nothing is there");
+    require(place.somewhere || !there, "a partition without keys reports no key");
     std::uint32_t sum = 0;
     for (const std::uint64_t cell : place.cells) sum ^= fuse_cell(8 * sizeof(F), payload, cell);
-    require(!place.somewhere || there == (sum == place.fingerprint), "three cells tell the answer");
+    require(!place.somewhere || there == (sum == place.fingerprint), "the three cells determine the result");
   }
 }
 
@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     check_fuse(width, payload, "fuzz");
   } catch (const error& e) {
-    require(e.code() == errc::damaged, "bytes that are refused are damaged");
+    require(e.code() == errc::damaged, "rejected bytes cause errc::damaged");
     return 0;
   }
   width == 8 ? ask<std::uint8_t>(payload) : width == 16 ? ask<std::uint16_t>(payload) : ask<std::uint32_t>(payload);

@@ -1,6 +1,7 @@
-# Included by ctest when it starts, with program, filter, label, most, timeout and folder set: adds the tests of a GoogleTest
-# program that match the filter. A test of ctest is a suite, or `most` consecutive tests of a larger one: a process each
-# would take longer to start than most tests take to run, and the tests of a suite share their servers.
+# Included by ctest when it starts, with program, filter, label, most, timeout and folder set: adds the tests of a
+# GoogleTest program that match the filter. A test of ctest is a suite, or `most` consecutive tests of a larger one: a
+# process per test would take longer to start than most tests take to run, and the tests of a suite share their
+# servers.
 cmake_path(GET program FILENAME name)
 if(NOT EXISTS "${program}")
   add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)

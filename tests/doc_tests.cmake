@@ -1,5 +1,6 @@
-# Two promises of the documentation, kept by the compiler: every public header compiles alone, and every example in
-# README.md, in docs/api.md and in the public headers compiles, runs and holds. How an example is written: tools/extract-examples.
+# Tests of the documentation: every public header compiles alone, and every example in
+# README.md, in docs/api.md and in the public headers compiles and runs. tools/extract-examples describes the format
+# of examples.
 
 # ---- each header alone: one translation unit a header, including it and nothing else ---------------------------------
 
@@ -40,7 +41,7 @@ if(public_headers)
   set(programs "")
   if(EXISTS "${readme}")
     set(readme_if_any "${readme}")
-    # How many programs README.md has is asked when configuring, so a change of README.md configures again.
+    # The programs of README.md are counted during configuration, so a change of README.md configures again.
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${readme}")
     execute_process(COMMAND "${BLOOMERY_PYTHON}" "${extract}" programs "${readme}" OUTPUT_VARIABLE programs
                     OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
@@ -60,7 +61,7 @@ if(public_headers)
     VERBATIM)
   add_custom_target(bloomery_example_sources DEPENDS ${generated})
 
-  # An example may name a thing only to show it.
+  # An example may declare a variable only for illustration.
   set(lenient -Wno-unused-variable -Wno-unused-but-set-variable -Wno-unused-value -Wno-unused-result)
 
   add_executable(bloomery_examples "${examples_dir}/examples.cpp")

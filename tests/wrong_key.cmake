@@ -1,4 +1,4 @@
-# A filter of keys that no hash takes is refused in one readable line: cmake -DCXX=... -DINCLUDE=... -P wrong_key.cmake
+# A key type that no hash supports causes one readable error line: cmake -DCXX=... -DINCLUDE=... -P wrong_key.cmake
 set(source "${CMAKE_CURRENT_BINARY_DIR}/wrong_key.cpp")
 file(WRITE "${source}" "#include <bloomery/filter.hpp>\nbloomery::filter<double> seen(1000, 0.01);\n")
 execute_process(COMMAND "${CXX}" -std=c++20 -fsyntax-only "-I${INCLUDE}" "${source}" RESULT_VARIABLE status

@@ -39,7 +39,7 @@ class subject {
   void clear() { Width::free(&filter_); }
   std::uint64_t bytes() const { return Width::bytes(&filter_); }
 
-  /// Copies the keys: populate() takes keys that it may change.
+  /// Copies the keys, because populate() may change them.
   void prepare(std::span<const std::uint64_t> keys) { keys_ = {keys.begin(), keys.end()}; }
   void build(std::span<const std::uint64_t>, unsigned) {
     clear();

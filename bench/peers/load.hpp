@@ -1,4 +1,4 @@
-// Loader of the peer libraries, each with symbols of its own (RTLD_LOCAL). Missing libraries are reported and skipped.
+// Loader of the peer libraries, each with its own symbols (RTLD_LOCAL). Missing libraries are reported and skipped.
 #pragma once
 
 #include "peer.hpp"

@@ -1,5 +1,5 @@
-// The interface of a contestant: a table of functions. A contestant compiled for another processor is in a shared
-// library of its own (peers/load.hpp), so the linker cannot merge its code with that of another.
+// The interface of a contestant: a table of functions. A contestant compiled for another processor is in its own shared
+// library (peers/load.hpp), so the linker cannot merge its code with that of another.
 //
 // contestant_of<Subject, Key>() makes the table from a class. The loops over single keys are instantiated with the
 // class and inline its calls, as application code does.

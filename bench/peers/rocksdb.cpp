@@ -71,7 +71,8 @@ class subject {
   static std::uint32_t low(std::uint64_t hash) { return static_cast<std::uint32_t>(hash); }
   static std::uint32_t high(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
 
-  /// work(hash, offset) for each key: the half of the hash that chooses bits, and the place of the key's block.
+  /// Calls work(hash, offset) for each key: the half of the hash that selects bits, and the byte offset of the key's
+  /// block.
   template <class Work>
   void each_batch(std::span<const Key> keys, Work work) const {
     std::array<std::uint32_t, keys_per_batch> rests;

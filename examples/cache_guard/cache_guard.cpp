@@ -22,14 +22,14 @@ namespace {
 
 constexpr const char* usage =
     R"(usage: cache_guard (--table FILE | --postgres CONNINFO) (--filter ADDRESS | --no-filter) [options]
-  --table FILE          SQLite database with the table users (key, value); made if it is not there
+  --table FILE          SQLite database with the table users (key, value); created if missing
   --postgres CONNINFO   the same table in PostgreSQL
-  --filter ADDRESS      redis://host:port/NAME, unix:///path?name=NAME and what else redis/address.hpp has
-  --no-filter           every lookup is a query
-  --port N              on 127.0.0.1; 0 takes a free one  [8080]
-  --rate P              of the filter  [0.01]
-  --filter-time MS      a lookup waits so long for the filter, then asks the database  [250]
-  --pause MS            so long a filter that failed is left alone  [1000]
+  --filter ADDRESS      redis://host:port/NAME, unix:///path?name=NAME or another form described in redis/address.hpp
+  --no-filter           every lookup queries the database
+  --port N              port on 127.0.0.1; 0: any free port  [8080]
+  --rate P              target false-positive rate of the filter  [0.01]
+  --filter-time MS      time limit of the filter, after which a lookup queries the database  [250]
+  --pause MS            time between two attempts to reach a filter that has failed  [1000]
 )";
 
 struct arguments {
@@ -44,7 +44,7 @@ arguments parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
     const auto value = [&]() -> std::string {
-      if (++i == argc) throw std::invalid_argument(option + " wants a value");
+      if (++i == argc) throw std::invalid_argument(option + " requires a value");
       return argv[i];
     };
     const auto number = [&](double most) {
@@ -71,11 +71,11 @@ arguments parse(int argc, char** argv) {
     } else if (option == "--pause") {
       a.guard.pause = std::chrono::milliseconds(static_cast<std::int64_t>(number(1e6)));
     } else {
-      throw std::invalid_argument("no option '" + option + "'");
+      throw std::invalid_argument("unknown option '" + option + "'");
     }
   }
-  if (!a.table) throw std::invalid_argument("which table?");
-  if (no_filter == a.guard.filter.has_value()) throw std::invalid_argument("--filter or --no-filter?");
+  if (!a.table) throw std::invalid_argument("missing option: --table or --postgres");
+  if (no_filter == a.guard.filter.has_value()) throw std::invalid_argument("give either --filter or --no-filter");
   return a;
 }
 

@@ -207,7 +207,7 @@ TEST_F(CacheGuard, AnswersRightWhenTheFiltersServerIsKilledAndWhenItComesBackEmp
   EXPECT_EQ(look_up(service, users, 400), 0u);
   ASSERT_EQ(service.metrics()["database_queries_total"], 20 + service.metrics()["false_positives_total"]);
 
-  // During lookups.
+  // Stops the server during lookups.
   std::thread killer([&] {
     wait_until("lookups go on", [&] { return service.metrics()["lookups_total"] > 600; });
     server.kill_hard();

@@ -1,3 +1,4 @@
+// guard: lookups, writes, and the thread that refills a filter after a failure.
 #include "guard.hpp"
 
 #include <bloomery/error.hpp>
@@ -57,7 +58,7 @@ guard::~guard() {
   repairer_.join();
 }
 
-// One for all threads: their keys go to the server together.
+// One filter for all threads: their keys are sent to the server together.
 std::shared_ptr<bloomery::concurrent_redis_filter> guard::open_filter() {
   const std::lock_guard lock(opening_);
   if (!filter_) {
@@ -128,7 +129,7 @@ void guard::filter_failed() {
     const std::lock_guard lock(mutex_);
     filter_is_up_ = false;
   }
-  std::shared_ptr<bloomery::concurrent_redis_filter> failed;  // ends when the last call on it has
+  std::shared_ptr<bloomery::concurrent_redis_filter> failed;  // destroyed when the last call on it has ended
   {
     const std::lock_guard lock(opening_);
     failed.swap(filter_);
@@ -205,14 +206,14 @@ std::string guard::metrics() const {
   add("lookups_total", "counter", "Keys looked up.", counted_.lookups);
   add("filter_negatives_total", "counter", "Lookups that the filter answered alone.", counted_.filter_negatives);
   add("database_queries_total", "counter", "Lookups that reached the database.", counted_.database_queries);
-  add("false_positives_total", "counter", "Keys that the filter took for present and the database does not have.",
+  add("false_positives_total", "counter", "Keys reported as maybe present by the filter but absent from the database.",
       counted_.false_positives);
   add("filter_errors_total", "counter", "Lookups that the filter did not answer.", counted_.filter_errors);
-  add("filter_skipped_total", "counter", "Lookups that left out a filter which had failed.", counted_.filter_skipped);
+  add("filter_skipped_total", "counter", "Lookups that skipped a failed filter.", counted_.filter_skipped);
   add("writes_total", "counter", "Rows written.", counted_.writes);
-  add("filter_up", "gauge", "1 while the filter is wanted.", filter_is_up_ ? 1 : 0);
+  add("filter_up", "gauge", "1 while lookups use the filter.", filter_is_up_ ? 1 : 0);
   const std::lock_guard lock(mutex_);
-  add("keys_not_in_filter", "gauge", "Keys written while the filter was away, to be given to it.",
+  add("keys_not_in_filter", "gauge", "Keys written while the filter was unavailable, to be inserted later.",
       not_in_filter_.size());
   return text;
 }

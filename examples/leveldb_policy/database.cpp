@@ -1,3 +1,4 @@
+// Measurement databases: counting reads, observing filters, and filling and reading a LevelDB database.
 #include "database.hpp"
 
 #include <bloomery/hash.hpp>
@@ -134,7 +135,7 @@ std::uint64_t tables_in(const std::string& folder) {
 }  // namespace
 
 temporary_folder::temporary_folder() : path_(std::filesystem::temp_directory_path() / "leveldb-policy-XXXXXX") {
-  if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make the folder " + path_);
+  if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot create the directory " + path_);
 }
 
 temporary_folder::~temporary_folder() {
@@ -164,7 +165,7 @@ filters_made fill(const std::string& folder, const workload& work, const leveldb
     }
     base.db().CompactRange(nullptr, nullptr);  // from memory to the table
   }
-  if (tables_in(folder) != 1) throw std::runtime_error("too many keys for one table: take fewer");
+  if (tables_in(folder) != 1) throw std::runtime_error("too many keys for one table: use fewer keys");
   return observed == nullptr ? filters_made{} : observed->made(rate);
 }
 

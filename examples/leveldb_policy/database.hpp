@@ -47,7 +47,7 @@ class temporary_folder {
   std::string path_;
 };
 
-/// Creates the database in an empty folder. A null policy makes no filters. @throws std::runtime_error
+/// Creates the database in an empty folder. With a null policy it has no filters. @throws std::runtime_error
 filters_made fill(const std::string& folder, const workload& work, const leveldb::FilterPolicy* policy,
                   const rate_of_filter& rate);
 

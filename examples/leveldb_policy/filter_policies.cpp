@@ -1,3 +1,4 @@
+// Filter policies: bytes of filters, and lookups in them.
 #include "filter_policies.hpp"
 
 #include <bloomery/detail/bits.hpp>

@@ -1,7 +1,7 @@
-// any_filter: a filter whose layout or scheme, hash and kind of keys are chosen at run time, by params or a file.
+// any_filter: a filter whose layout or scheme, hash and kind of keys are chosen at run time, by params or by a file.
 //
-// A batch costs one indirect call. The same params give the same bytes as filter<>. file_edit changes the filter in a
-// file as a whole or not at all.
+// The same params give the same bytes as filter<>. A batch costs one indirect call. file_edit changes a filter file
+// atomically.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -25,7 +25,7 @@ namespace BLOOMERY_EXPORT bloomery {
 
 class filter_handle;
 
-/// A Bloom filter whose kind is known at run time.
+/// A Bloom filter whose layout, hash and kind of keys are known at run time only.
 ///
 /// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
 ///
@@ -37,10 +37,10 @@ class filter_handle;
 class any_filter {
  public:
   /// An empty filter on the heap. Empty fields of `p` are completed as by complete().
-  /// @throws error  invalid_argument, too_large
+  /// @throws error  invalid_argument, too_large: as complete(), or not enough memory
   explicit any_filter(params p);
 
-  /// A plain or counting filter of existing bits. Its count is estimated.
+  /// A plain or counting filter with existing bits. Its count is estimated.
   /// @throws error  as above; incompatible: the number of bytes differs from the geometry's, or another family
   any_filter(params p, heap_storage bytes);
 
@@ -71,7 +71,7 @@ class any_filter {
   /// @throws error as open(); damaged
   static any_filter load(const std::string& path, const open_options& options = {});
 
-  /// Makes a filter from the bytes of a file. The bytes may be hostile: they are checked as load() checks a file, and
+  /// Creates a filter from the bytes of a file. The bytes may be hostile: they are checked as load() checks a file, and
   /// cause no larger allocation than their own size. @throws error as load() and load_bytes()
   ///
   /// Example:
@@ -98,27 +98,27 @@ class any_filter {
   any_filter& operator=(any_filter&&) noexcept;
   ~any_filter();
 
-  /// Writes the filter as a file, whole or not at all. Metadata of the file it was read from is not copied.
+  /// Writes the filter as a file, whole or not at all. Metadata of the file that it was opened from is not copied.
   /// @throws error as save_file
   void save(const std::string& path, const std::string& metadata = {}) const;
   void save(const std::string& path, const create_options& options) const;
 
   /// Closes a file that is mapped for writing: writes checksums, count and clean mark, and syncs. Afterwards the filter
-  /// is as moved from. @throws error io
+  /// is in the moved-from state. @throws error io
   void close();
 
-  /// Adds a key; true: certainly new.
+  /// Inserts a key. True: the key is certainly new.
   /// @throws error  incompatible: the filter has keys of the other kind; not_permitted: opened for reading only
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
-  /// Adds keys one after another and returns how many were certainly new. `is_new` is empty or takes 1 or 0 for each
-  /// key.
+  /// Inserts keys in order and returns how many were certainly new. `is_new` is empty or receives 1 (certainly new) or
+  /// 0 per key.
   ///
-  /// Keys may be text, integers, or ready hashes of hash(); filters of a scheme take text only.
+  /// Keys may be text, integers, or hashes computed by hash(). Filters of a scheme accept text only.
   /// @throws error  incompatible: keys of the other kind, hashes with a scheme, or hash64s without uses_hash64();
-  ///                not_permitted: opened for reading only; invalid_argument: another size of `is_new`. Then nothing
-  ///                is inserted.
+  ///                not_permitted: opened for reading only; invalid_argument: `is_new` has another size. Nothing is
+  ///                inserted then.
   ///
   /// Example:
   ///     any_filter seen(complete({.capacity = 1000, .target_fpr = 0.01}));
@@ -130,14 +130,14 @@ class any_filter {
     return insert(key_span(std::span<const std::string_view>(keys.begin(), keys.size())));
   }
 
-  /// Adds keys in the order that is fastest, with up to `threads` threads (0: one per processor); returns how many
-  /// were certainly new. See filter::insert_all(); classic and schemes insert in order. @throws error as above
+  /// Inserts keys in the fastest order, with up to `threads` threads (0: one per processor). Returns how many were
+  /// certainly new. See filter::insert_all(); classic and schemes insert in order. @throws error as above
   std::uint64_t insert_all(key_span keys, unsigned threads = 0);
 
   /// Removes one copy of an inserted key from a counting filter. not_found: the key was certainly absent, nothing
   /// changes, and the filter is tainted() from then on. Removing a key that was never inserted may remove other keys:
   /// see filter::remove(). If the process is killed within this call on a mapped file, the key may stay half removed;
-  /// file_edit changes a file as a whole.
+  /// file_edit changes a file atomically.
   ///
   /// @throws error  incompatible: keys of the other kind, or a filter of another layout; not_permitted: opened for
   ///                reading only
@@ -151,35 +151,34 @@ class any_filter {
   removal remove(std::string_view key);
   removal remove(std::uint64_t key);
 
-  /// Removes keys one after another; `results` is empty or takes the answer for each key. Returns how many were
-  /// removed.
-  /// @throws error  as above; invalid_argument: another size of `results`. Then nothing is removed.
+  /// Removes keys in order. `results` is empty or receives one result per key. Returns how many were removed.
+  /// @throws error  as above; invalid_argument: `results` has another size. Nothing is removed then.
   std::uint64_t remove(key_span keys, std::span<removal> results = {});
   removal remove(std::initializer_list<std::string_view> keys) = delete;  // as may_contain()
 
-  /// False: certainly never inserted. @throws error incompatible
+  /// False: the key was certainly never inserted. @throws error incompatible: keys of the other kind
   bool may_contain(std::string_view key) const;
   bool may_contain(std::uint64_t key) const;
 
-  /// Bit i % 64 of bitmap[i / 64] is the answer for key i; unused bits are 0. `bitmap` has at least
-  /// ceil(keys.size() / 64) words; further words are left as they are.
-  /// @throws error  incompatible, as insert(); invalid_argument: the bitmap is shorter
+  /// Looks up keys: bit i % 64 of bitmap[i / 64] is the answer for key i; unused bits are 0. `bitmap` has at least
+  /// ceil(keys.size() / 64) words; further words are unchanged.
+  /// @throws error  incompatible, as insert(); invalid_argument: the bitmap is too short
   void may_contain(key_span keys, std::span<std::uint64_t> bitmap) const;
   bool may_contain(std::initializer_list<std::string_view> keys) const = delete;  // not one view of two pointers
 
-  /// Whether keys go through a 128-bit hash, as with every layout; schemes read the key itself.
+  /// Whether keys are hashed to 128 bits before their cells are computed: true for all layouts, false for schemes.
   bool uses_hashes() const noexcept;
 
-  /// The cells of a key: parameters().geometry.probes numbers of bits, of a counting filter of counters, which may
-  /// repeat.
-  /// @throws error incompatible
+  /// The cells of a key: parameters().geometry.probes indices of bits, or of counters in a counting filter. Some may be
+  /// equal.
+  /// @throws error incompatible: keys of the other kind
   std::vector<std::uint64_t> cells(std::string_view key) const;
   std::vector<std::uint64_t> cells(std::uint64_t key) const;
   std::vector<std::uint64_t> cells(key_hash hash) const;
 
-  /// Writes the hashes of keys, which all calls on a key_span take in place of the keys: hashing may run in other
-  /// threads. `hashes` has at least keys.size() elements.
-  /// @throws error  incompatible: not uses_hashes(), or keys of the other kind; invalid_argument: too few elements
+  /// Writes the hash of each key to `hashes`. All functions with a key_span accept these hashes instead of the keys, so
+  /// hashing can run in other threads. `hashes` has at least keys.size() elements.
+  /// @throws error  incompatible: uses_hashes() is false, or keys of the other kind; invalid_argument: too few elements
   ///
   /// Example:
   ///     any_filter seen(complete({.capacity = 1000, .target_fpr = 0.01}));
@@ -190,16 +189,16 @@ class any_filter {
   ///     assert(seen.may_contain("Berlin"));
   void hash(key_span keys, std::span<key_hash> hashes) const;
 
-  /// Whether the layout reads no more of a key's hash than `hash64`: split_block, split_block512, blocked,
-  /// blocked_page.
+  /// Whether the layout reads only the `hash64` of a key's hash: split_block, split_block512, blocked, blocked_page.
   bool uses_hash64() const noexcept;
 
-  /// Makes this filter the union of both; the count becomes an estimate. Counting filters add their counters, up to 15
-  /// each, and their counts. @throws error incompatible: names the field that differs and both values
+  /// Merges the keys of `other` into this filter (union). The count becomes an estimate. Counting filters add their
+  /// counters, each up to 15, and their counts. @throws error incompatible: names the field that differs and both
+  /// values
   void merge(const any_filter& other);
 
-  /// Makes this filter the intersection. It reports every key that was in both, with more false positives than a filter
-  /// of those keys alone (see current_fpr()). The count becomes an estimate.
+  /// Replaces this filter by the intersection. It reports every key that was in both filters, and has more false
+  /// positives than a filter of those keys alone (see current_fpr()). The count becomes an estimate.
   /// @throws error as merge; incompatible: counting filters
   void intersect(const any_filter& other);
   bool compatible_with(const any_filter& other) const;
@@ -208,8 +207,8 @@ class any_filter {
   any_filter& operator|=(const any_filter& other);
   any_filter& operator&=(const any_filter& other);
 
-  /// Whether both have the same bits, and the same parameters except for capacity and target FPR: then they give the
-  /// same answers. Their counts may differ.
+  /// Whether both filters have the same bits, and the same parameters except for capacity and target FPR. Such filters
+  /// give the same answers. Their counts may differ.
   bool operator==(const any_filter& other) const;
 
   /// Removes all keys.
@@ -219,10 +218,10 @@ class any_filter {
   bool is_writable() const noexcept;
 
   const params& parameters() const noexcept;
-  std::span<const std::uint8_t> bytes() const noexcept;  ///< of a file that was opened on_use: verify() them first
+  std::span<const std::uint8_t> bytes() const noexcept;  ///< for file_check::on_use, call verify() first
 
-  /// Compares the pages that file_check::on_use has not compared with their checksums yet. Calls that read all bits do
-  /// so first. `go_on` is called with the share that is done, from 0 to 1; if it returns false, verify() ends early.
+  /// Compares the pages that file_check::on_use has not compared with their checksums yet. Functions that read all bits
+  /// call this first. `go_on` is called with the fraction done, from 0 to 1; if it returns false, verify() stops early.
   /// @throws error  damaged
   ///
   /// Example:
@@ -233,60 +232,62 @@ class any_filter {
   std::uint64_t capacity() const noexcept;      ///< keys
   std::uint64_t bit_size() const noexcept;      ///< bits
   std::uint64_t byte_size() const noexcept;     ///< bytes
-  std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new when inserted; counting: copies
-  bool count_is_estimate() const noexcept;      ///< insert_count() includes an estimate: merge(), a killed writer
-  const key_counts& counts() const noexcept;    ///< all counters
-  bool tainted() const noexcept;                ///< counting: a removal of an absent key was refused
-  double fill_ratio() const;                    ///< share of set bits, or of non-zero counters; reads all bits
-  double approximate_size() const;              ///< distinct keys, estimated from the bits; reads all bits
-  estimate estimated_keys() const;              ///< the same with its standard deviation
-  double current_fpr() const;                   ///< exact FPR of the present bits, measure_fill(); reads all bits
+  std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new; counting filters: present copies
+  bool count_is_estimate() const noexcept;    ///< insert_count() includes an estimate: after merge() or a killed writer
+  const key_counts& counts() const noexcept;  ///< all counters
+  bool tainted() const noexcept;              ///< counting filters: the removal of an absent key was refused
+  double fill_ratio() const;                  ///< fraction of bits set, or of non-zero counters; reads all bits
+  double approximate_size() const;            ///< distinct keys, estimated from the bits; reads all bits
+  estimate estimated_keys() const;            ///< the same with its standard deviation
+  double current_fpr() const;                 ///< exact FPR of the present bits (measure_fill()); reads all bits
 
-  double expected_fpr(std::uint64_t keys) const;  ///< with `keys` distinct keys
-  double expected_fpr() const;                    ///< now: with estimate_distinct() of insert_count()
+  double expected_fpr(std::uint64_t keys) const;  ///< expected FPR with `keys` distinct keys
+  double expected_fpr() const;                    ///< expected FPR now, with estimate_distinct() of insert_count()
 
-  /// The present generations of a sliding-window filter; empty for other filters. There insert_count() counts all keys
-  /// ever inserted that were certainly new, and window_facts::keys_held() those that are still held.
+  /// The present generations of a sliding-window filter; empty for other filters. For sliding-window filters,
+  /// insert_count() counts all keys that were ever certainly new, and window_facts::keys_held() counts those that have
+  /// not expired.
   ///
   /// Example:
   ///     any_filter seen(complete({.layout = "sliding", .target_fpr = 0.01, .extra = window_of_keys(7000)}));
   ///     assert(seen.capacity() == 7000 && seen.window()->slice == 1000);
   std::optional<window_facts> window() const;
 
-  /// window()->epoch, quickly: the newest generation. 0 without a window.
+  /// The epoch of the newest generation, without the cost of window(). 0 without a window.
   std::uint64_t epoch() const;
 
-  /// Sets the clock of a window of time, in milliseconds since 1970; empty: the system's clock. Other filters ignore
+  /// Sets the clock of a window of time, in milliseconds since 1970. Empty: the system's clock. Other filters ignore
   /// it.
   void set_clock(window_clock clock);
 
-  /// What the header said when the filter was opened or loaded, without the secret; null for a filter made in memory.
+  /// The contents of the header when the file was opened or loaded, without the secret; null for a filter made in
+  /// memory.
   const file_info* opened_from() const noexcept;
 
  private:
   friend class rebuilding_filter;  // opens a filter that has a log, and keeps its counts
-  friend class file_edit;          // loads a file that is open already
+  friend class file_edit;          // loads a file that is already open
   friend std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options);
   struct impl;
-  // Also filters with a log. The file is refused, if it is, before it is marked as dirty.
+  // Also opens filters with a log. A file is refused before it is marked as dirty.
   static any_filter open_any(const std::string& path, const open_options& options);
   [[gnu::visibility("hidden")]] static any_filter open_any(const std::string& path, const open_options& options,
                                                            format::open_file file);
   static any_filter loaded(loaded_file file, const open_options& options, const std::string& path);
-  // The file was not closed cleanly and was opened for reading: its bits may have more keys than its count.
+  // The file was not closed cleanly and was opened for reading: its bits may contain more keys than its count.
   bool count_is_out_of_date() const noexcept;
   mapped_storage* mapped() noexcept;  // null for a filter on the heap
   explicit any_filter(std::unique_ptr<impl> b) noexcept;
   std::unique_ptr<impl> impl_;
 };
 
-/// A change of a filter file that happens as a whole or not at all: a killed process leaves the old file or the new
-/// one. The filter is read into memory with the file's lock held: other writers wait, and readers see the old file. It
-/// takes the filter's size in memory, and once more on disk until the old file is replaced.
+/// An atomic change of a filter file: if the process is killed, the file is the old one or the new one. The filter is
+/// read into memory while the file is locked: other writers wait, and readers see the old file. This takes memory of
+/// the filter's size, and the same disk space until the old file is replaced.
 ///
-/// Filters of bits can be changed in place, which is faster and safe: bits only turn from 0 to 1, and inserting a key
-/// again changes nothing. Counters need more: a key that is half removed is damaged, and removing it again takes counts
-/// of other keys.
+/// Filters of bits can also be changed in place, which is faster and safe: bits only change from 0 to 1, and inserting
+/// a key again changes nothing. Counting filters need file_edit: a half removed key is damaged, and removing it again
+/// would decrement counters of other keys.
 ///
 /// Example:
 ///     any_filter(complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01})).save("here.bloom");
@@ -297,24 +298,23 @@ class any_filter {
 ///     assert(any_filter::open("here.bloom").may_contain("Madrid"));
 class file_edit {
  public:
-  /// Locks and loads the file. If the last writer was killed, the count is estimated. Of the options it
-  /// uses `waiting`, `secret`, `clock`, `to_remove` and `no_lock`.
+  /// Locks and loads the file. If the last writer was killed, the count is estimated. Of the options it uses `waiting`,
+  /// `secret`, `clock`, `to_remove` and `no_lock`.
   ///
-  /// @throws error   as any_filter::load; locked; incompatible: a filter that keeps a log, which would miss the new
-  ///                 keys
+  /// @throws error  as any_filter::load; locked; incompatible: the filter has a log, which would lack the new keys
   explicit file_edit(const std::string& path, const open_options& options = {});
   file_edit(file_edit&&) noexcept;
   file_edit& operator=(file_edit&&) noexcept;
 
-  /// Without commit() all changes are dropped and the file stays as it was.
+  /// Without commit(), all changes are discarded and the file is unchanged.
   ~file_edit();
 
-  /// The filter, to be changed.
+  /// The loaded filter. Change it, then call commit().
   any_filter& filter() noexcept;
 
-  /// Replaces the file by the changed filter, with the same metadata: syncs, then renames. The last call on this
-  /// object.
-  /// @throws error  not_permitted, io: the file stays as it was; already_exists: the name now belongs to another file
+  /// Replaces the file by the changed filter, with the same metadata: syncs, then renames. Must be the last call on
+  /// this object.
+  /// @throws error  not_permitted, io: the file is unchanged; already_exists: the name now belongs to another file
   void commit();
 
  private:
@@ -326,8 +326,8 @@ class file_edit {
 };
 
 /// Refuses parameters that any_filter does not support, without needing the secret. A hook for mapped_storage::open,
-/// for callers that inspect the bits of a file and look up no keys.
-/// @throws error  incompatible: a layout, scheme or hash that this library does not have; damaged: a contradiction
+/// for callers that inspect the bits of a file without looking up keys.
+/// @throws error  incompatible: this library does not have the layout, scheme or hash; damaged: inconsistent parameters
 ///
 /// Example:
 ///     check_known(complete({.capacity = 1000, .target_fpr = 0.01}), "some.bloom");

@@ -1,11 +1,11 @@
-// Cells: what the cells of a filter hold, and which of them decide the lookup of a key.
+// Cells: the values of the cells of a filter, and the cells that determine the lookup of a key.
 //
-// cell_view reads the cells of a filter in memory or in a file, for views that show them. key_explanation, the result
-// of filter_handle::explain(), says cell by cell why a key is reported as present or absent.
+// cell_view reads the cells of a filter in memory or in a file, for visualisations. key_explanation, the result of
+// filter_handle::explain(), shows cell by cell why a key is reported as present or absent.
 //
-// A cell is a bit, a counter of a counting filter, a fingerprint of a static filter, or for sliding-window filters the
-// generations that have set it: one bit each. Cells are numbered from 0. Layers follow each other, the oldest first;
-// the stamps between the cells of a sliding-window filter have no number.
+// A cell is a bit, a counter of a counting filter or a fingerprint of a static filter. In sliding-window filters a cell
+// has one bit per generation. Cells are numbered from 0, through all layers from the oldest to the newest. The stamps
+// between the cells of a sliding-window filter have no number.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -20,21 +20,22 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// Cells of a filter of these parameters. @throws error invalid_argument: a layout that no table knows
+/// The number of cells of a filter with these parameters. @throws error invalid_argument: unknown layout
 ///
 /// Example:
 ///     assert(cells_of(complete({.layout = "classic", .geometry = {1000, 7}, .capacity = 100})) == 1000);
 ///     assert(cells_of(complete({.layout = "counting", .geometry = {1024, 7}, .capacity = 10})) == 256);
 std::uint64_t cells_of(const params& p);
 
-/// Cells of the block that has all cells of a key; 0 if there are no blocks: classic, all schemes, static filters.
+/// The number of cells of the block that contains all cells of a key; 0 if the layout has no blocks: classic, all
+/// schemes, static filters.
 /// @throws error as cells_of()
 ///
 /// Example:
 ///     assert(block_cells_of({.layout = "split_block512"}) == 512 && block_cells_of({.layout = "counting"}) == 128);
 std::uint64_t block_cells_of(const params& p);
 
-/// The cells of a filter. It owns no bytes: the filter must outlive it, and may not grow meanwhile.
+/// A view of the cells of a filter. It owns no bytes: the filter must outlive it and must not grow meanwhile.
 ///
 /// Threads: any number may read.
 ///
@@ -47,33 +48,34 @@ std::uint64_t block_cells_of(const params& p);
 ///     assert(cells.count_set(0, cells.size()) == measure_fill(seen.parameters(), seen.bytes()).ones);
 class cell_view {
  public:
-  /// @param bytes  bytes_for(p.geometry.bits) of them
-  /// @param epoch  of a sliding-window filter: any_filter::epoch(); older generations have expired
+  /// @param bytes  the filter's bytes, bytes_for(p.geometry.bits) of them
+  /// @param epoch  sliding-window filters: any_filter::epoch(); older generations have expired
   /// @throws error as cells_of()
   cell_view(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t epoch = 0);
 
-  /// Adds a newer layer of the same layout. Requires cells that are bits.
+  /// Adds a newer layer of the same layout. Requires cells of one bit.
   void add_layer(std::span<const std::uint8_t> bytes);
 
-  std::uint64_t size() const noexcept;         ///< cells of all layers
+  std::uint64_t size() const noexcept;         ///< number of cells of all layers
   std::uint64_t block_cells() const noexcept;  ///< as block_cells_of()
   std::uint32_t layers() const noexcept { return static_cast<std::uint32_t>(layers_.size()); }
-  std::uint32_t layer_of(std::uint64_t cell) const;  ///< 0 is the oldest. Requires cell < size().
+  std::uint32_t layer_of(std::uint64_t cell) const;  ///< 0 is the oldest layer. Requires cell < size().
   std::uint64_t first_cell(std::uint32_t layer) const { return layers_[layer].first_cell; }
 
-  /// A bit, a counter, a fingerprint, or the live generations of a cell. Requires cell < size().
+  /// The value of a cell: a bit, a counter, a fingerprint, or the bit mask of live generations. Requires cell < size().
   std::uint32_t value(std::uint64_t cell) const;
 
-  /// The number of a cell of a key that filter_handle::explain() found in this layer.
+  /// The number in this view of a cell that filter_handle::explain() reported for this layer.
   std::uint64_t number_of(std::uint64_t explained_cell, std::uint32_t layer) const;
 
-  /// Whether more keys set more cells: not for fingerprints.
+  /// Whether the number of set cells grows with the number of keys: false for fingerprints.
   bool shows_fill() const noexcept { return kind_ != kind::fingerprint; }
 
-  /// Cells from `from` to `to` - 1 that are not 0. Requires to <= size().
+  /// The number of non-zero cells in the range [from, to). Requires to <= size().
   std::uint64_t count_set(std::uint64_t from, std::uint64_t to) const;
 
-  /// The same for each of the runs of `run` cells that begin at `from`; the filter's last run may be shorter.
+  /// Non-zero cells of each of consecutive runs of `run` cells, the first beginning at `from`. The last run of the
+  /// filter may be shorter.
   void count_set(std::uint64_t from, std::uint64_t run, std::span<std::uint64_t> counts) const;
 
  private:
@@ -93,7 +95,7 @@ class cell_view {
   kind kind_;
   std::uint32_t cell_bits_;
   std::uint64_t block_cells_;
-  std::uint64_t mask_;  // 7: the scheme counts the bits of a byte from the highest
+  std::uint64_t mask_;  // XORed with a cell's number; 7 for schemes that count the bits of a byte from the highest
   std::uint32_t epoch_;
   std::vector<segment> layers_;
 };

@@ -86,7 +86,7 @@ class sharded_counter {
 ///     concurrent_filter<std::uint64_t> seen(1'000'000, 0.01);
 ///     std::thread other([&] { for (std::uint64_t i = 0; i < 1000; ++i) seen.insert(i); });
 ///     for (std::uint64_t i = 1000; i < 2000; ++i) seen.insert(i);
-///     other.join();  // from here on its keys are seen
+///     other.join();  // from here on, its keys are visible
 ///     assert(seen.may_contain(7) && seen.may_contain(1007));
 template <class Key = std::string_view, layout Layout = layouts::split_block,
           class Hash = default_hash_for<Key, Layout>>
@@ -218,11 +218,11 @@ class concurrent_filter {
   std::uint64_t bit_size() const noexcept { return params_.geometry.bits; }              ///< bits
   std::uint64_t byte_size() const noexcept { return bytes_for(params_.geometry.bits); }  ///< bytes
 
-  /// Inserts that returned true. A key that several threads inserted at once may be counted several times; keys that
-  /// came as false positives are not counted.
+  /// Number of inserts that returned true. A key that several threads inserted at the same time may be counted several
+  /// times. Keys that were false positives when inserted are not counted.
   std::uint64_t insert_count() const noexcept { return new_keys_.sum(); }
 
-  /// Whether insert_count() goes on from an estimate: that of the filter which this one took over.
+  /// Whether insert_count() includes an estimate: that of the filter passed to the constructor.
   bool count_is_estimate() const noexcept { return count_is_estimate_; }
 
   /// Fraction of bits set, 0 to 1. Reads all bits.

@@ -185,7 +185,7 @@ struct error_text {
 };
 
 /// An error with codes for programs and what(), one English sentence without options of any command line:
-/// "users.bloom: file is cut short: expected 8192 bytes, found 5000; restore the file from a copy or build it again".
+/// "users.bloom: file is truncated: expected 8192 bytes, found 5000; restore the file from a copy or build it again".
 ///
 /// Example:
 ///     try {

@@ -1,8 +1,8 @@
-// filter<>: a Bloom filter whose key, layout, hash and storage are known to the compiler. Calls on single keys are
+// filter<>: a Bloom filter whose key type, layout, hash and storage are known at compile time. Calls on single keys are
 // inlined.
 //
-// Where they are known at run time only (a command line, a file of unknown making), use any_filter: same bits, same
-// file.
+// If they are known at run time only, such as for a file of unknown kind, use any_filter: it has the same bits and
+// files.
 #pragma once
 
 #include <bloomery/detail/bits.hpp>
@@ -43,34 +43,34 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// What a filter is made for, by name: filter<> seen({.capacity = 1'000'000, .fpr = 0.01}).
+/// Capacity and target FPR of a filter, by name: filter<> seen({.capacity = 1'000'000, .fpr = 0.01}).
 struct filter_options {
-  /// Keeps numbers without names out: {512, 8} is a geometry.
+  /// Prevents initialisation without names: {512, 8} is a geometry.
   struct by_name {
     explicit by_name() = default;
   };
   [[no_unique_address]] by_name names_are_required = by_name();
-  std::uint64_t capacity = 0;  ///< n, keys, at least 1
-  double fpr = 0.01;           ///< target false-positive rate at capacity, in (0, 1)
+  std::uint64_t capacity = 0;  ///< n, distinct keys, at least 1
+  double fpr = 0.01;           ///< target FPR at capacity, in (0, 1)
 };
 
-/// An approximate set of keys: may_contain() has no false negatives, and false positives with a
-/// probability that expected_fpr() knows exactly.
+/// An approximate set of keys. may_contain() has no false negatives. The probability of a false positive is
+/// expected_fpr().
 ///
-/// @tparam Key      text (std::string_view, std::string: the same filter) or an integer type, see key.hpp; other types
-///                  with a Hash that takes them
-/// @tparam Layout   split_block or split_block512 (fastest), blocked, blocked_page, classic (least memory), counting (keys
-///                  can be removed), or a type of your own
-/// @tparam Hash     xxh3_64, xxh3, mix, murmur3, siphash (for keys that others may choose), or your own:
-///                  hash_of<Hash, Key>
+/// @tparam Key      text (std::string_view or std::string, which give the same filter) or an integer type, see key.hpp;
+///                  other types with a Hash that accepts them
+/// @tparam Layout   split_block or split_block512 (fastest), blocked, blocked_page, classic (least memory), counting
+///                  (keys can be removed), or a user-defined layout
+/// @tparam Hash     xxh3_64, xxh3, mix, murmur3, siphash (for keys that an adversary may choose), or a user-defined
+///                  hash: hash_of<Hash, Key>
 /// @tparam Storage  heap_storage, span_storage or mapped_storage
 ///
 /// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
 ///
 /// Example:
-///     filter<> seen(1'000'000, 0.01);  // a million strings, 1 %
+///     filter<> seen(1'000'000, 0.01);  // a million strings at 1%
 ///     assert(seen.insert("https://example.org/"));       // certainly new
-///     assert(!seen.insert("https://example.org/"));      // maybe seen: here, surely
+///     assert(!seen.insert("https://example.org/"));      // inserted before
 ///     assert(seen.may_contain("https://example.org/"));
 ///     assert(!seen.may_contain("https://example.net/"));  // certain
 ///
@@ -84,13 +84,12 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
  public:
   using key_type = Key;
 
-  /// What calls on single keys take: std::string_view for all text, else Key.
+  /// The parameter type of functions for single keys: std::string_view for all text, otherwise Key.
   using key_view = detail::key_view<Key>;
 
   /// An empty filter that keeps options.fpr up to options.capacity keys.
-  /// @throws error  invalid_argument: the capacity is 0, the rate is outside (0, 1); too_large: more than this
-  ///                machine's
-  ///                memory
+  /// @throws error  invalid_argument: the capacity is 0, or the FPR is outside (0, 1); too_large: more than this
+  ///                machine's memory
   ///
   /// Example:
   ///     const filter<> seen({.capacity = 1'000'000, .fpr = 0.001});
@@ -98,10 +97,10 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   explicit filter(const filter_options& options, Hash hash = {}) requires std::same_as<Storage, heap_storage>
       : filter(options.capacity, options.fpr, hash) {}
 
-  /// An empty filter that keeps `target_fpr` up to `capacity` keys. The capacity is an integer, so that the two
-  /// cannot be swapped.
-  /// @throws error  invalid_argument: capacity is 0, the rate is outside (0, 1); too_large: more than this machine's
-  /// memory
+  /// An empty filter that keeps `target_fpr` up to `capacity` keys. The capacity must be an integer, so that the two
+  /// arguments cannot be swapped.
+  /// @throws error  invalid_argument: capacity is 0, or the FPR is outside (0, 1); too_large: more than this machine's
+  ///                memory
   filter(std::uint64_t capacity, double target_fpr, Hash hash = {}) requires std::same_as<Storage, heap_storage>
       : filter(kind::params_for(capacity, target_fpr, hash), hash) {}
   template <std::floating_point Capacity>
@@ -113,16 +112,17 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
                   Hash hash = {}) requires std::same_as<Storage, heap_storage>
       : filter(kind::checked(kind::describe(g, capacity, 0, hash)), hash) {}
 
-  /// A filter in the given storage, whose bytes are taken as they are.
-  /// @throws error  invalid_argument: not a geometry of this layout, or the storage is not bytes_for(g.bits) long
+  /// A filter with existing bytes in the given storage.
+  /// @throws error  invalid_argument: not a geometry of this layout, or the storage does not have bytes_for(g.bits)
+  ///                bytes
   filter(const geometry& g, Storage bytes, std::uint64_t capacity = 0, Hash hash = {})
       : filter(kind::checked(kind::describe(g, capacity, 0, hash)), std::move(bytes), hash) {}
 
   /// Opens a filter file in place. Of the options it uses `mode`, `check` and `waiting`; `hash` has the secret of a
-  /// keyed filter. After an unclean end, insert_count() is estimated from the bits for read_write, and out of date for
-  /// read_only.
+  /// keyed filter. If the file was not closed cleanly, read_write estimates insert_count() from the bits, and read_only
+  /// reports the count of the last clean close.
   /// @throws error  as mapped_storage::open; incompatible: the file has another layout, hash, kind of keys or seed than
-  ///                this type, or for read_write a log
+  ///                this type, or a log (for read_write)
   ///
   /// Example:
   ///     using city_file = filter<std::string, layouts::split_block, xxh3_64, mapped_storage>;
@@ -160,13 +160,13 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     return filter(p, mapped_storage::create(path, p, options), hash);
   }
 
-  /// Reads a filter file into the heap, every page checked. @throws error as load_file; incompatible as open()
+  /// Reads a filter file into the heap and checks every page. @throws error as load_file; incompatible as open()
   static filter load(const std::string& path, Hash hash = {}) requires std::same_as<Storage, heap_storage> {
     return loaded(load_file(path), hash, path);
   }
 
-  /// A filter out of the bytes of a file, which may come from anywhere: they are checked as load() checks a file, and
-  /// take no more memory than they are. @throws error as load_bytes; incompatible as open()
+  /// Creates a filter from the bytes of a file. The bytes may be hostile: they are checked as load() checks a file, and
+  /// cause no larger allocation than their own size. @throws error as load_bytes; incompatible as open()
   static filter from_bytes(std::span<const std::uint8_t> file,
                            Hash hash = {}) requires std::same_as<Storage, heap_storage> {
     return loaded(load_bytes(file), hash, "");
@@ -183,8 +183,8 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     return file_bytes(params_, bytes(), storage_.counts(), metadata);
   }
 
-  /// A copy on the heap, whatever the storage: same bits, same counts. @throws error too_large: there is no memory for
-  /// it
+  /// A copy on the heap of a filter in any storage, with the same bits and counts.
+  /// @throws error too_large: not enough memory
   ///
   /// Example:
   ///     filter<int> first(1000, 0.01);
@@ -205,23 +205,23 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     save_file(path, params_, bytes(), storage_.counts(), metadata);
   }
 
-  /// Adds a key. True: it is certainly new. False: it, or keys that share its cells, came before.
-  /// (Layout counting takes each insertion for one copy more, whatever the answer.)
+  /// Inserts a key. True: the key is certainly new. False: the key, or keys that share its cells, were inserted before.
+  /// Layout counting adds one copy of the key in both cases.
   /// @throws error not_permitted: mapped storage that was opened for reading only
   bool insert(const key_view& key) noexcept(!may_be_read_only) {
     want_writable();
     const key_hash hash = hash_(plain(key));
     const bool is_new = insert_one<Layout>(storage_.data(), params_.geometry, hash);
     if constexpr (!Storage::tracks_changes && !layout_with_removal<Layout>) {
-      storage_.counts().inserted += is_new ? 1 : 0;  // no branch, which processors could not predict in a full filter
+      storage_.counts().inserted += is_new ? 1 : 0;  // without a branch, which would be mispredicted in a full filter
     } else if (is_new || layout_with_removal<Layout>) {
       on_inserted(hash);
     }
     return is_new;
   }
 
-  /// Adds keys one after another; `is_new` is empty or takes 1 or 0 for each key.
-  /// @throws error  invalid_argument: another size of `is_new`; not_permitted, as above. Then nothing is inserted.
+  /// Inserts keys in order; `is_new` is empty or receives 1 (certainly new) or 0 per key.
+  /// @throws error  invalid_argument: `is_new` has another size; not_permitted, as above. Nothing is inserted then.
   void insert(std::span<const Key> keys, std::span<std::uint8_t> is_new = {}) {
     detail::check_answers("filter::insert", keys.size(), is_new.size());
     want_writable();
@@ -232,7 +232,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     kind::each_source(hash_, keys, insert, blocks());
   }
 
-  /// The same for a range of keys: a vector, an array, a list, a view; also of another type of text, or of integers.
+  /// The same for any range of keys: a vector, an array, a list or a view, also of another text or integer type.
   ///
   /// Example:
   ///     filter<> seen(1000, 0.01);
@@ -254,11 +254,11 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     }
   }
 
-  /// Inserts keys in whatever order is fastest, with up to `threads` threads (0: one per processor); returns how many
-  /// were certainly new. The bits are the same as after insert(keys). It is faster than insert(keys) if the filter is
-  /// larger than the caches and there are some hundred thousand keys; meanwhile it takes up to 64 MiB of memory, or half
-  /// the filter's size if that is more. Layout classic, which has no blocks, inserts in order; so does a file that gets
-  /// fewer keys than it has pages. @throws error not_permitted, as above
+  /// Inserts keys in the fastest order, with up to `threads` threads (0: one per processor), and returns how many were
+  /// certainly new. The bits are the same as after insert(keys). It is faster than insert(keys) for at least some
+  /// hundred thousand keys and a filter larger than the caches. It temporarily takes up to 64 MiB of memory, or half
+  /// the filter's size if that is more. Keys are inserted in order by layout classic, which has no blocks, and into a
+  /// file with more pages than there are keys. @throws error not_permitted, as above
   ///
   /// Example:
   ///     filter<std::uint64_t> seen(1000, 0.01);
@@ -284,16 +284,18 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     }
   }
 
-  /// Takes out one copy of a key that was inserted: a key that was inserted twice is to be removed twice. Only with
-  /// layout counting.
+  /// Removes one copy of an inserted key from a counting filter. A key that was inserted twice must be removed twice.
   ///
-  /// not_found: the key was certainly not there, and nothing is changed. That proves a mistake: either it was never
-  /// inserted, or others' cells were taken by removing what never was. It is counted, and the filter is tainted() from
-  /// then on. The other side of the same mistake shows nowhere: a key that never was in, and is taken for one that was
-  /// (with the probability of a false positive), is "removed", and with it others may vanish. No small filter can tell.
+  /// Remove only keys that were inserted. Removing an absent key has one of two results:
   ///
-  /// Counters that have reached 15, by many copies of a key or by chance (some 1e-15 of them at capacity), stay so:
-  /// keys that only have such stay for good, and are "removed" as often as one likes.
+  /// - not_found: the key was certainly absent. Nothing changes, but the filter is tainted() from then on, because this
+  ///   proves misuse: either this key was never inserted, or an earlier removal of another absent key decremented its
+  ///   counters.
+  /// - removed: the key was a false positive. Its counters are decremented, which may cause false negatives for other
+  ///   keys. The filter cannot detect this; unnoticed_removals() estimates how often it happened.
+  ///
+  /// A counter that has reached 15, through copies of keys or by chance (about 1e-15 of all counters at capacity), is
+  /// never decremented. A key with only such counters stays in the filter, however often it is removed.
   ///
   /// @throws error not_permitted: mapped storage that was opened for reading only
   ///
@@ -311,9 +313,8 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     return result;
   }
 
-  /// Removes keys one after another; `results` is empty or takes the answer for each key. Returns how many were
-  /// removed.
-  /// @throws error  invalid_argument: another size of `results`; not_permitted, as above. Then nothing is removed.
+  /// Removes keys in order; `results` is empty or receives one result per key. Returns how many were removed.
+  /// @throws error  invalid_argument: `results` has another size; not_permitted, as above. Nothing is removed then.
   std::uint64_t remove(std::span<const Key> keys,
                        std::span<removal> results = {}) requires layout_with_removal<Layout> {
     detail::check_answers("filter::remove", keys.size(), results.size());
@@ -331,10 +332,10 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     return all_removed;
   }
 
-  /// Keys that were to be removed and were not there; only clear() forgets them.
+  /// Number of removals that were refused because the key was absent. Only clear() resets it.
   std::uint64_t refused_removals() const noexcept { return storage_.counts().refused_removals; }
 
-  /// Whether such a mistake was ever made with this filter: then keys may be missing. See unnoticed_removals().
+  /// Whether a removal was ever refused: then keys may be missing. See unnoticed_removals().
   bool tainted() const noexcept { return refused_removals() > 0; }
 
   /// False: the key was certainly never inserted. True: it probably was.
@@ -342,9 +343,9 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     return has_one<Layout>(storage_.data(), params_.geometry, hash_(plain(key)));
   }
 
-  /// Looks keys up: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
-  /// `bitmap` has at least ceil(keys.size() / 64) words; further words are left as they are.
-  /// @throws error invalid_argument: the bitmap is shorter
+  /// Looks up keys: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0. `bitmap` has at least
+  /// ceil(keys.size() / 64) words; further words are unchanged.
+  /// @throws error invalid_argument: the bitmap is too short
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
     detail::check_bitmap("filter::may_contain", keys.size(), bitmap.size());
     const auto look_up = [&](const hash_span& some, std::size_t first) {
@@ -353,7 +354,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     kind::each_source(hash_, keys, look_up, blocks());
   }
 
-  /// The same for a range of keys, see insert().
+  /// The same for any range of keys, see insert().
   template <detail::key_range<Key> Range>
   void may_contain(Range&& keys, std::span<std::uint64_t> bitmap) const {
     if constexpr (std::convertible_to<Range, std::span<const Key>>) {
@@ -368,7 +369,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     }
   }
 
-  /// Looks a range of keys up, and calls answer(i, found) for each of them in order; i counts from 0.
+  /// Looks up a range of keys and calls answer(i, found) for each of them in order; i counts from 0.
   ///
   /// Example:
   ///     filter<> seen(1000, 0.01);
@@ -380,7 +381,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   template <detail::key_range<Key> Range, std::invocable<std::size_t, bool> Answer>
   void may_contain(Range&& keys, Answer&& answer) const {
     const auto look_up = [&](const hash_span& some, std::size_t first) {
-      std::array<std::uint64_t, 64> bitmap;  // integers come all at once if the kernels hash them, others by batches
+      std::array<std::uint64_t, 64> bitmap;  // for 4096 keys at a time
       for (std::size_t begin = 0; begin < some.size(); begin += 64 * bitmap.size()) {
         const std::size_t rest = some.size() - begin;
         const hash_span part = some.part(begin, rest < 64 * bitmap.size() ? rest : 64 * bitmap.size());
@@ -391,8 +392,8 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     kind::each_source_of(hash_, std::begin(keys), detail::count_of(keys), look_up, blocks());
   }
 
-  /// Looks a range of keys up: found[i] is the answer for key i.
-  /// @throws error invalid_argument: not one element per key
+  /// Looks up a range of keys: found[i] is the answer for key i.
+  /// @throws error invalid_argument: `found` does not have one element per key
   ///
   /// Example:
   ///     filter<int> seen(1000, 0.01);
@@ -406,11 +407,10 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     may_contain(keys, [&](std::size_t i, bool is_found) { found[i] = is_found; });
   }
 
-  /// Makes this filter the union: it then answers yes for every key of either. The count becomes an estimate; with
-  /// layout counting copies are added, and so are counts.
+  /// Merges the keys of `other` into this filter (union). The count becomes an estimate; counting filters add their
+  /// counters and counts.
   /// @throws error  incompatible: names the field that differs and both values; not_permitted: this filter was opened
-  ///                for
-  ///                reading only
+  ///                for reading only
   template <class OtherStorage>
   void merge(const filter<Key, Layout, Hash, OtherStorage>& other) {
     const std::string reason = difference(params_, other.parameters());
@@ -428,13 +428,13 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     estimate_count();
   }
 
-  /// Makes this filter the intersection: it still answers yes for every key that was in both, and for others more often
-  /// than a filter made of those keys would (see current_fpr()). The count becomes an estimate.
-  /// @throws error  incompatible and not_permitted, as merge(); invalid_argument: a layout of your own
+  /// Replaces this filter by the intersection. It reports every key that was in both filters, and has more false
+  /// positives than a filter of those keys alone (see current_fpr()). The count becomes an estimate.
+  /// @throws error  incompatible and not_permitted, as merge(); invalid_argument: a user-defined layout
   template <class OtherStorage>
   void intersect(const filter<Key, Layout, Hash, OtherStorage>& other) {
     static_assert(!layout_with_removal<Layout> || sizeof(OtherStorage) == 0,
-                  "counting filters have no intersection: which copies are in both, counters do not tell");
+                  "counting filters have no intersection: counters do not show which copies are in both filters");
     const std::string reason = difference(params_, other.parameters());
     if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
     want_writable();
@@ -445,7 +445,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     if (keys.sigma < std::numeric_limits<double>::infinity())
       set_estimated_count(keys.value);
     else
-      estimate_count();  // together they are full, which tells nothing of what they share
+      estimate_count();  // all bits of the union are set, so the overlap is unknown
   }
 
   /// merge() and intersect() as operators, with the same errors.
@@ -469,8 +469,8 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     return *this;
   }
 
-  /// Whether both have the same geometry, hash, seed and secret, and the same bits: then they give the same answers.
-  /// What they count, their capacity and their target rate may differ.
+  /// Whether both filters have the same geometry, hash, seed and secret, and the same bits. Such filters give the same
+  /// answers. Counts, capacity and target FPR may differ.
   template <class OtherStorage>
   bool operator==(const filter<Key, Layout, Hash, OtherStorage>& other) const {
     return difference(params_, other.parameters()).empty() &&
@@ -496,55 +496,56 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   const params& parameters() const noexcept { return params_; }
   std::span<const std::uint8_t> bytes() const noexcept { return {storage_.data(), storage_.size()}; }
 
-  std::uint64_t capacity() const noexcept { return params_.capacity; }       ///< keys it was made for
+  std::uint64_t capacity() const noexcept { return params_.capacity; }       ///< keys
   std::uint64_t bit_size() const noexcept { return params_.geometry.bits; }  ///< bits
   std::uint64_t byte_size() const noexcept { return storage_.size(); }       ///< bytes
 
-  /// Keys that were certainly new when they came. Those that came as false positives are not among them: few up to
-  /// capacity(), most of them far beyond. With layout counting: copies that were inserted and not yet removed.
+  /// Keys that were certainly new when inserted. Keys that were false positives then are not counted: few up to
+  /// capacity(), but most keys far beyond it. Counting filters: copies that were inserted and not removed.
   std::uint64_t insert_count() const noexcept { return storage_.counts().inserted; }
 
   /// Whether insert_count() includes an estimate from the bits: after merge(), or after a writer was killed.
   bool count_is_estimate() const noexcept { return storage_.counts().is_estimate; }
 
-  /// What is counted, as it is stored.
+  /// All counters, as they are stored.
   const key_counts& counts() const noexcept { return storage_.counts(); }
 
-  /// Share of bits set, or of counters that are not 0; 0 to 1. Reads all bits.
+  /// Fraction of bits set, or of non-zero counters, 0 to 1. Reads all bits.
   double fill_ratio() const noexcept { return static_cast<double>(ones()) / static_cast<double>(cells()); }
 
   /// Distinct keys, estimated from the bits. Reads all bits. Infinity if all are set.
   double approximate_size() const noexcept { return Layout::keys_from_zeros(params_.geometry, cells() - ones()); }
 
-  /// The same with its standard deviation. @throws error invalid_argument: a layout of your own
+  /// The same with its standard deviation. @throws error invalid_argument: a user-defined layout
   estimate estimated_keys() const { return bloomery::estimated_keys(params_, ones()); }
 
-  /// The rate of these very bits, whatever was done to them: measure_fill(). Reads all bits.
-  /// @throws error invalid_argument: a layout of your own
+  /// Exact FPR of the present bits: measure_fill(). Reads all bits.
+  /// @throws error invalid_argument: a user-defined layout
   double current_fpr() const { return measure_fill(params_, bytes()).current_fpr; }
 
-  /// Exact rate once `keys` distinct keys are in.
+  /// Expected FPR with `keys` distinct keys.
   double expected_fpr(std::uint64_t keys) const { return Layout::expected_fpr(params_.geometry, keys); }
 
-  /// The expected FPR now, with estimate_distinct() of insert_count(). For counting filters with insert_count() keys,
-  /// which is an upper bound unless counters are full.
+  /// The expected FPR now, with estimate_distinct() of insert_count(). Counting filters use insert_count() itself,
+  /// which gives an upper bound unless counters are saturated.
   double expected_fpr() const {
     if (has_slow_rates() || layout_with_removal<Layout>) return expected_fpr(insert_count());
     const auto rate = [this](std::uint64_t keys) { return expected_fpr(keys); };
     return rate(estimate_distinct(insert_count(), rate));
   }
 
-  /// For mapped storage: writes checksums, count and clean mark, and unmaps; the filter is then as moved from.
+  /// For mapped storage: writes checksums, count and clean mark, and unmaps. Afterwards the filter is in the moved-from
+  /// state.
   /// @throws error io
   void close() requires std::same_as<Storage, mapped_storage> { storage_.close(); }
 
  private:
   template <class K, layout L, class H>
     requires hash_of<H, K>
-  friend class concurrent_filter;  // passes a filter's bytes on
+  friend class concurrent_filter;  // takes over a filter's bytes
   template <class K, layout L, class H, storage S>
     requires hash_of<H, K>
-  friend class filter;  // makes its clone
+  friend class filter;  // creates its clone
 
   using core = detail::filter_core<Key, Layout, Hash, Storage>;
   using kind = typename core::kind;

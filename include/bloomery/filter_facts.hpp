@@ -30,7 +30,7 @@ struct fill_facts {
   std::uint64_t cells = 0;      ///< bits, or counters; 0: the number of set cells does not show the fill ratio
   std::uint64_t cells_set = 0;  ///< bits set, or non-zero counters
   double current_fpr = 0;       ///< FPR of the present bits, 0 to 1
-  bool is_exact = true;         ///< false: current_fpr follows from the number of set cells, not from where they are
+  bool is_exact = true;  ///< false: current_fpr is computed from the number of set cells only, not from their positions
   std::optional<estimate> estimated_keys = {};  ///< distinct keys, from cells_set; infinite if all cells are set
 
   /// Fraction of cells that are set, 0 to 1; 0 without cells.
@@ -59,7 +59,7 @@ struct counting_facts {
   std::uint64_t counters = 0;
   std::optional<std::uint64_t> full =
       {};                              ///< counters at their maximum, which removals leave as they are; empty: not read
-  std::uint64_t refused_removals = 0;  ///< removals of keys that were certainly absent; above 0, keys may be missing
+  std::uint64_t refused_removals = 0;  ///< removals of keys that were certainly absent; if not 0, keys may be missing
   double unnoticed_removals = 0;       ///< expected removals of absent keys that were not refused; may be infinite
 };
 
@@ -148,9 +148,9 @@ struct filter_facts {
   /// Keys that were certainly new when inserted; for counting filters the present copies; for static filters all keys.
   /// Empty: not counted.
   std::optional<std::uint64_t> insert_count = {};
-  bool count_is_estimate = false;   ///< insert_count was estimated from the bits, or its file was not closed cleanly
-  bool count_is_at_most = false;    ///< insert_count includes room that clients of servers reserved and may not use
-  std::uint64_t distinct_keys = 0;  ///< the best figure for distinct keys: from insert_count, or from the bits
+  bool count_is_estimate = false;  ///< insert_count was estimated from the bits, or its file was not closed cleanly
+  bool count_is_at_most = false;   ///< insert_count includes room that clients of servers have reserved and may not use
+  std::uint64_t distinct_keys = 0;          ///< the best figure for distinct keys: from insert_count, or from the bits
   std::optional<double> expected_fpr = {};  ///< mean FPR of filters with distinct_keys keys; empty: unknown
 
   /// Keys that may still be inserted before the target FPR is exceeded, at least info_depth::bits. Empty: no limit,
@@ -168,7 +168,7 @@ struct filter_facts {
   std::vector<layer_facts> layers = {};  ///< local scalable filters and copies of layers; the oldest first
   std::optional<window_copy_facts> window_copy = {};
 
-  /// Distinct keys that were expected to be found when they were inserted, and so were not. Local scalable filters.
+  /// Expected number of distinct keys for which insert() wrongly returned false. Local scalable filters.
   std::optional<double> expected_losses = {};
   std::optional<shared_facts> shared = {};
   std::optional<chain_facts> chain = {};

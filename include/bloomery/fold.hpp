@@ -10,8 +10,8 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// How many times a filter of these params can be halved: the number of factors 2 in its number of blocks (classic:
-/// bits). 0 for schemes, whose sizes follow other systems' rules.
+/// How many times a filter with these params can be halved: the number of factors 2 in its number of blocks (classic:
+/// bits). 0 for schemes, whose sizes follow the rules of other systems.
 ///
 /// Example:
 ///     assert(times_foldable({.layout = "split_block512", .hash = "xxh3", .geometry = {64 * 512, 8}}) == 6);
@@ -37,8 +37,8 @@ params folded(const params& p, unsigned times);
 /// Layouts scale a hash to the number of blocks, so block i of the smaller filter takes the keys of blocks 2i and
 /// 2i + 1. The result equals, bit for bit, a filter of that size with the same keys.
 ///
-/// @param bytes  of the filter
-/// @throws error invalid_argument: `times` is more than times_foldable(p), or another number of bytes
+/// @param bytes  the filter's bytes
+/// @throws error  invalid_argument: `times` is more than times_foldable(p), or another number of bytes
 ///
 /// Example:
 ///     any_filter large(complete({.layout = "split_block512", .geometry = {64 * 512, 8}, .capacity = 1000}));

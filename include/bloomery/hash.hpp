@@ -14,11 +14,11 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// A hash of keys of type Key: a copyable function object with a name of 1 to 31 characters. It throws nothing, and one
-/// object serves several threads at once.
+/// A hash of keys of type Key: a copyable function object with a name of 1 to 31 characters. It must not throw, and
+/// several threads may call one object at the same time.
 ///
-/// You can write your own hash as such a type, at namespace scope, because a local class cannot have static members.
-/// Give it a unique name, and a new name whenever its results change: files open only with the name they were made
+/// A user-defined hash is such a type at namespace scope, because a local class cannot have static members. Give it a
+/// unique name, and a new name whenever its results change: a file opens only with the hash name that it was created
 /// with.
 ///
 ///     struct one_at_a_time {
@@ -79,11 +79,11 @@ class mix {
   std::uint64_t whitening_;
 };
 
-/// No hash: hash64 is the key. Only for 64-bit integers all of whose bits are random already, such as hashes or the
-/// output of a cryptographic generator, and that no adversary chooses. With any other keys the filter is useless:
-/// sequential numbers share one block, whose bits they soon set, and almost every lookup of another is a false positive.
-/// expected_fpr() cannot know this; measure_fill() and `bloomery info` report it. high64 = mix64(key + 2^64/phi).
-/// It takes no seed.
+/// No hash: hash64 is the key. Use it only for 64-bit integers that have random bits, such as hashes or the output of a
+/// cryptographic generator, and that no adversary chooses. With any other keys the filter is useless: sequential
+/// numbers share one block and soon set all of its bits, and then almost every lookup of an absent key is a false
+/// positive. expected_fpr() cannot detect this; measure_fill() and `bloomery info` report it. high64 = mix64(key +
+/// 2^64/phi). It takes no seed.
 ///
 /// Example:
 ///     filter<std::uint64_t, layouts::split_block, identity> seen(1000, 0.01);
@@ -116,7 +116,7 @@ struct xxh3 {
 namespace detail {
 
 /// The blocks of a filter, for prefetching the block of each key as soon as the key is hashed. A key's block is number
-/// hi64(hash64 * count); where a layout rounds differently, a few blocks are prefetched in vain.
+/// hi64(hash64 * count); where a layout rounds differently, a few other blocks are prefetched.
 struct block_prefetch {
   const std::uint8_t* bytes = nullptr;
   std::uint64_t count = 0;
@@ -127,8 +127,8 @@ struct block_prefetch {
 
 /// XXH3 with 64 bits: the default for bytes in layouts that read hash64 only. It takes less time than xxh3. hash64 is
 /// XXH3_64bits, which for keys of 4 to 240 bytes differs from the low64 of xxh3, and high64 = mix64(hash64 + 2^64/phi).
-/// Two distinct keys therefore share the whole hash with probability 2^-64; name xxh3 where that is too much for classic.
-/// An integer key is hashed as its 8 little-endian bytes. A seed does not protect against chosen keys.
+/// Two distinct keys therefore share the whole hash with probability 2^-64. If that is too much for layout classic,
+/// name xxh3. An integer key is hashed as its 8 little-endian bytes. A seed does not protect against chosen keys.
 ///
 /// Example:
 ///     assert(xxh3_64{}("").hash64 == 0x2D06800538D394C2);
@@ -189,7 +189,7 @@ struct murmur3 {
 ///     assert(siphash(secret_key{1, 2})("Madrid") != siphash(secret_key{1, 3})("Madrid"));
 struct siphash {
   static constexpr std::string_view name = "siphash";
-  static constexpr std::uint64_t most_seed = 0;  ///< the key is its only parameter
+  static constexpr std::uint64_t most_seed = 0;  ///< the secret is its only parameter
   secret_key key;
 
   explicit siphash(const secret_key& secret) noexcept : key(secret) {}

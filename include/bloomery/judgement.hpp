@@ -1,8 +1,8 @@
-// fpr_judgement: whether a filter keeps its target FPR, with room for chance. All messages, exit statuses and pages that
-// speak of a kept or broken target FPR use this one rule.
+// fpr_judgement: whether a filter keeps its target FPR, allowing for chance. All messages, exit statuses and pages that
+// report a kept or broken target FPR use this rule.
 //
-// A filter with exactly its capacity of keys has an FPR that varies by chance around the expected FPR, which is the
-// target FPR or a little less. n keys, p the target FPR.
+// A filter with exactly its capacity of keys has an FPR that varies by chance around the expected FPR, which is at most
+// the target FPR. n keys, p the target FPR.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -16,8 +16,8 @@ namespace BLOOMERY_EXPORT bloomery {
 enum class fpr_verdict : std::uint8_t {
   no_target,      ///< the filter has no target FPR, or one of 100%
   kept,           ///< at most the target FPR
-  within_chance,  ///< above it, but no further than chance takes a filter that holds exactly its capacity
-  broken,         ///< further above
+  within_chance,  ///< above the target FPR, but within the range of a filter that holds exactly its capacity
+  broken,         ///< above that range
 };
 
 /// "no_target", "kept", "within_chance", "broken".
@@ -55,7 +55,8 @@ inline constexpr double fpr_judgement_sigmas = 4;
 ///     assert(judge_fpr(p, 0.02).is_broken());
 fpr_judgement judge_fpr(const params& p, double fpr);
 
-/// How far above its target FPR the size rule of a scheme may expect a filter to be without breaking it.
+/// Highest expected FPR at capacity that the size rule of a scheme may have without breaking the target FPR, as a
+/// multiple of the target FPR.
 inline constexpr double tolerated_by_size_rules = 1.5;
 
 /// Judges the FPR that is expected when a filter of these parameters holds its capacity: broken if it is above 1.5

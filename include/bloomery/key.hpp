@@ -1,8 +1,8 @@
 // Keys: the types that filters accept, and key_span, a view of many keys in any of these forms.
 //
-// There are two kinds of keys, as in a filter file: text, which is any bytes, and 64-bit integers. filter<> takes the
-// types of the concepts text_key and integer_key. Filters whose kind of keys is known at run time take a key_span: one
-// parameter type for text, integers and ready hashes, so that they need one insert() and not one for each form.
+// There are two kinds of keys, also in filter files: text, which is any bytes, and 64-bit integers. filter<> accepts
+// the types of the concepts text_key and integer_key. Filters whose kind of keys is known at run time accept a
+// key_span: one parameter type for text, integers and hashes.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -63,7 +63,7 @@ struct key_forms<Key> {
 template <class Key>
 using plain_key = typename key_forms<Key>::plain;
 
-/// The parameter type of functions for single keys: std::string_view for all text, so that no std::string is made.
+/// The parameter type of functions for single keys: std::string_view for all text, which avoids a std::string.
 template <class Key>
 using key_view = typename key_forms<Key>::view;
 
@@ -91,12 +91,12 @@ std::size_t count_of(Range& range) {
   }
 }
 
-/// The types of keys that a key_span views without a copy.
+/// The key types that a key_span refers to without a copy.
 template <class Key>
 concept viewable_key = std::same_as<Key, std::string_view> || std::same_as<Key, std::string> ||
     std::same_as<Key, std::uint64_t> || std::same_as<Key, key_hash>;
 
-/// The element type of a contiguous range. (Not by std::ranges: <ranges> is 11,000 lines.)
+/// The element type of a contiguous range. Does not use std::ranges, because <ranges> has 11,000 lines.
 template <class Range>
 using viewed_key = std::remove_cvref_t<decltype(*std::data(std::declval<const Range&>()))>;
 
@@ -112,8 +112,8 @@ concept viewable_keys = requires(const Range& keys) {
 /// A view of keys, in order. It owns nothing: the keys must outlive it. It converts implicitly from every contiguous
 /// range of std::string_view, std::string, unsigned 64-bit integers or key_hash.
 ///
-/// Text and integers are keys; the filter hashes them. Hashes are keys that were hashed before, by the filter's own
-/// hash: any_filter::hash() or filter_handle::prepare(). The words of of_hash64s() are the low halves of such hashes.
+/// Text and integers are hashed by the filter. Hashes are keys that were hashed before by the filter's own hash:
+/// any_filter::hash() or filter_handle::prepare(). of_hash64s() takes the hash64 of each key.
 ///
 /// Example:
 ///     const std::vector<std::string> names = {"Madrid", "Berlin"};
@@ -148,7 +148,7 @@ class key_span {
   constexpr key_span(const Range& keys) noexcept
       : key_span(std::span<const detail::viewed_key<Range>>(std::data(keys), std::size(keys))) {}
 
-  /// Keys of which only key_hash::hash64 is known, as in a key log. For filters with any_filter::uses_hash64().
+  /// The hash64 of each key, as stored in a key log. For filters with any_filter::uses_hash64().
   ///
   /// Example:
   ///     any_filter seen(complete({.layout = "blocked", .capacity = 1000, .target_fpr = 0.01}));
@@ -171,7 +171,7 @@ class key_span {
                                          : static_cast<const std::string*>(keys_)[i];
   }
 
-  /// All keys. Requires the form() of that name.
+  /// All keys. Each function requires the form() of the same name.
   std::span<const std::string_view> views() const noexcept { return all<std::string_view>(); }
   std::span<const std::uint64_t> integers() const noexcept { return all<std::uint64_t>(); }
   std::span<const key_hash> hashes() const noexcept { return all<key_hash>(); }
@@ -202,9 +202,9 @@ class key_span {
     return sizeof(std::uint64_t);
   }
 
-  // Two words, so that a key_span travels in registers as a std::span does: small batches would notice.
+  // Two words, so that a key_span is passed in registers, like a std::span. This matters for small batches.
   const void* keys_ = nullptr;
-  std::size_t size_and_form_ = 0;  // 61 bits and 3 bits; 0: no views
+  std::size_t size_and_form_ = 0;  // 61 bits for the size, 3 bits for the form; 0: no views
 };
 
 }  // namespace bloomery

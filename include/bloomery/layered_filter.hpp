@@ -4,8 +4,8 @@
 //   shard 0 | layer 0 | layer 1 | layer 2, the newest |      a key belongs to one shard,
 //   shard 1 | layer 0 | layer 1 |                            and a lookup reads one line of each layer of that shard
 //
-// In a copy of a window a layer is a slice: the keys of a seventh of the window, which expire together. docs/format.md
-// has the file. A copy takes no keys: the filter that it was copied from does.
+// In a copy of a window, a layer is a slice: the keys of a seventh of the window, which expire together. A copy accepts
+// no keys; insert into the original filter. docs/format.md has the file format.
 #pragma once
 
 #include <bloomery/detail/export.hpp>

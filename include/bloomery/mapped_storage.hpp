@@ -1,10 +1,10 @@
-// Filter files: how they are opened and created, what their header says, and mapped_storage, which reads and writes a
+// Filter files: opening and creating them, the contents of the header, and mapped_storage, which reads and writes a
 // filter's bytes in place. docs/format.md has the format.
 //
 // While mapped for writing, the file is marked dirty and locked against other writers. close() (or the destructor)
-// writes the checksums of the changed pages, the key count, and the clean mark, in this order. A process that is killed
-// before leaves a dirty file. It opens with all bits that were set; filter<> and any_filter estimate its count from
-// the bits when they open it for writing.
+// writes the checksums of the changed pages, the key count, and the clean mark, in this order. If the process is killed
+// before, the file stays dirty. It can still be opened, with all bits that were set; filter<> and any_filter estimate
+// its count from the bits when they open it for writing.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -28,10 +28,11 @@ namespace BLOOMERY_EXPORT bloomery {
 
 enum class access : std::uint8_t { read_only, read_write };
 
-/// When the pages of a clean file are compared with their checksums. Header, state and metadata always are. A file that
-/// another process writes, or that was not closed cleanly, has no valid checksums: then this has no effect.
+/// When the pages of a clean file are compared with their checksums. Header, state and metadata are always checked. A
+/// file that another process writes, or that was not closed cleanly, has no valid checksums, so its pages are never
+/// compared.
 enum class file_check : std::uint8_t {
-  header,     ///< never: damaged bytes give wrong answers
+  header,     ///< never: damaged pages give wrong answers
   payload,    ///< all pages at open, at about 6 GB/s if the file is cached
   on_use,     ///< each page before its first use by any_filter or a filter_handle, which then throws errc::damaged;
               ///< templates on mapped_storage, such as filter<>, check only on verify(). For writing: as payload
@@ -41,7 +42,7 @@ enum class file_check : std::uint8_t {
 /// A clock that returns milliseconds since 1970. An empty one stands for the system's clock.
 using window_clock = callback<std::uint64_t()>;
 
-/// How a filter is opened: the same for every class of filters, and for open_filter(). A call ignores what does not
+/// How a filter is opened, for all classes of filters and open_filter(). Each function ignores the options that do not
 /// apply to it: a filter that is read into memory has no mode, and the secret of a filter<> is in its hash.
 ///
 /// Example:
@@ -67,16 +68,16 @@ struct open_options {
 /// How a filter file is created.
 struct create_options {
   std::string metadata = {};  ///< the user's own bytes, which open() reports
-  bool reserve = true;   ///< take disk space for all of it at once; else it is sparse, and a full disk shows as SIGBUS
-  bool replace = true;   ///< replace an old file; else throw already_exists if there is one
-  bool sync = true;      ///< wait until the disk has it; else after checkpoint() or close() only
+  bool reserve = true;        ///< allocate all disk space at once; false: sparse, and a full disk causes SIGBUS
+  bool replace = true;        ///< replace an existing file; false: throw already_exists
+  bool sync = true;           ///< wait until the data is on disk; false: only checkpoint() and close() do
   bool no_lock = false;  ///< continue without a lock on a file system that has none, instead of throwing errc::io. The
-                         ///< caller must see to it that no other process writes the filter. Where the file system has
-                         ///< locks, they are used.
+                         ///< caller must ensure that no other process writes the filter. If the file system has locks,
+                         ///< they are used.
 };
 
-/// Whether files in the directory of `path` can be locked, as writing a filter there needs. Also true where
-/// this cannot be tested, because no file can be created in the directory.
+/// Whether files in the directory of `path` can be locked, which writing a filter there requires. Also true if this
+/// cannot be tested, because no file can be created in the directory.
 bool has_locks(const std::string& path);
 
 /// The contents of a file's header.
@@ -105,11 +106,11 @@ class mapped_storage {
  public:
   static constexpr bool tracks_changes = true;
 
-  /// Called with the parameters in the header, before anything is changed or marked; throw to refuse the file.
+  /// Called with the parameters in the header, before the file is changed or marked dirty. Throw to refuse the file.
   using on_header = function_ref<void(const params& parameters)>;
 
-  /// Maps an existing filter. Of the options it uses `mode`, `check`, `waiting` and `notes`. With file_check::header,
-  /// a damaged page that takes a key gets a valid checksum on close.
+  /// Maps an existing filter. Of the options it uses `mode`, `check`, `waiting` and `notes`. With file_check::header, a
+  /// damaged page gets a valid checksum on close if a key was inserted into it.
   ///
   /// @throws error  not_found, not_permitted, not_a_filter, wrong_version, damaged, locked, io
   static mapped_storage open(const std::string& path, const open_options& options = {}, const on_header& suits = {});
@@ -122,10 +123,10 @@ class mapped_storage {
   mapped_storage(mapped_storage&&) noexcept;
   mapped_storage& operator=(mapped_storage&&) noexcept;
 
-  /// Closes the file and ignores errors; call close() where errors matter.
+  /// Closes the file and ignores errors. Call close() to get them as exceptions.
   ~mapped_storage();
 
-  /// The contents of the header when the file was opened.
+  /// The contents of the header as of opening.
   const file_info& info() const noexcept;
 
   std::uint8_t* data() noexcept { return data_; }
@@ -166,7 +167,7 @@ class mapped_storage {
   void close();
 
  private:
-  friend class any_filter;  // maps a file that is open already
+  friend class any_filter;  // maps a file that is already open
   struct impl;
   explicit mapped_storage(impl* s) noexcept;
   [[gnu::visibility("hidden")]] static mapped_storage map(const std::string& path, format::open_file file,
@@ -180,7 +181,8 @@ class mapped_storage {
   std::uint64_t* changed_pages_ = nullptr;
 };
 
-/// Refuses a filter that has a key log: a hook for mapped_storage::open, for callers that write to the filter only.
+/// Refuses a filter that has a key log. A hook for mapped_storage::open, for callers that write to the filter but not
+/// to its log.
 /// @throws error  incompatible
 ///
 /// Example:

@@ -1,12 +1,12 @@
-// Measuring a filter: how full it is, what its false-positive rate is, how many keys it holds, and whether these agree.
+// Measuring a filter: its fill ratio, its false-positive rates, its number of keys, and whether these agree.
 //
 // There are three false-positive rates. The expected FPR, expected_fpr(n), is the mean over all filters with n keys.
 // The current FPR, measure_fill(), is the exact rate of the present bits of this filter. The measured FPR,
-// measure_rate(), comes from lookups of absent keys. In a sound filter the three agree.
+// measure_rate(), comes from lookups of absent keys. In a consistent filter the three agree.
 //
 // estimated_keys() and estimate_overlap() estimate numbers of keys from the bits, with standard deviations.
 // check_fill() is the consistency check: it compares the number of set bits with the number expected from the key
-// count. A difference means chosen keys, a wrong count, or damaged bits.
+// count. A significant difference means chosen keys, a wrong count, or damaged bits.
 //
 // In formulas: Z zeros of m bits, n keys, B blocks; q is the probability that a key sets a given bit of its block.
 #pragma once
@@ -153,7 +153,7 @@ struct fill_check {
 /// (count_is_estimate()), not from a file whose writer was killed, and not from threads that inserted the same keys at
 /// the same time.
 ///
-/// @param counted  keys that were certainly new when they came: insert_count()
+/// @param counted  keys that were certainly new when inserted: insert_count()
 /// @param ones     bits set, as measure_fill() counts them
 /// @throws error   invalid_argument: unknown layout or scheme
 ///

@@ -14,7 +14,7 @@ enum class memory_limit : std::uint8_t {
   control_group,  ///< the limit of the control group, as containers and systemd set it
   address_space,  ///< RLIMIT_AS: ulimit -v
   data_segment,   ///< RLIMIT_DATA: ulimit -d
-  commit,         ///< the system's limit on promised memory: vm.overcommit_memory = 2
+  commit,         ///< the system's limit on committed memory: vm.overcommit_memory = 2
 };
 
 /// The limit in English: "address-space limit, ulimit -v".
@@ -28,9 +28,9 @@ struct memory_budget {
   friend bool operator==(const memory_budget&, const memory_budget&) = default;
 };
 
-/// The memory that this process may still allocate: the least of MemAvailable, what is left of the control groups
-/// (versions 1 and 2, with all groups above them; cached file pages count as free), of RLIMIT_AS, of RLIMIT_DATA and,
-/// if the system promises no more memory than it has, of CommitLimit.
+/// The memory that this process may still allocate: the minimum of MemAvailable, the memory left in its control groups
+/// (versions 1 and 2, with all parent groups; cached file pages count as free), RLIMIT_AS and RLIMIT_DATA, and with
+/// vm.overcommit_memory = 2 also CommitLimit.
 ///
 /// The result is an estimate for choosing an algorithm: other processes allocate, too. A call takes about 0.1 ms.
 ///

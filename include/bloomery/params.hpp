@@ -1,5 +1,5 @@
-// Everything about a filter but its bits: what a file's header says, and all that any_filter needs to make one. The
-// secret of a keyed filter is in no file.
+// params: all parameters of a filter, as stored in a file's header and as required to create a filter. The secret of a
+// keyed filter is not stored in files.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -14,16 +14,16 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// What a key is. A filter of integers refuses strings and the other way round.
+/// The kind of keys of a filter. A filter of integers refuses text, and a filter of bytes refuses integers.
 enum class key_kind : std::uint32_t {
-  bytes = 0,  ///< any bytes, also none
+  bytes = 0,  ///< any byte string, including the empty one
   u64le = 1,  ///< a 64-bit integer; as bytes, little-endian
 };
 
 /// "bytes" or "u64".
 const char* name_of(key_kind kind) noexcept;
 
-/// What the length of a window counts.
+/// The unit of the length of a window.
 enum class window_unit : std::uint8_t {
   keys,          ///< insertions
   milliseconds,  ///< time
@@ -35,7 +35,7 @@ enum class window_unit : std::uint8_t {
 ///     const window_length day = window_of_milliseconds(86'400'000);
 ///     assert(day.by_time() && day.milliseconds() == 86'400'000 && day.keys() == 0);
 struct window_length {
-  static constexpr std::uint64_t most = std::uint64_t{1} << 62;  ///< so that products with epochs do not overflow
+  static constexpr std::uint64_t most = std::uint64_t{1} << 62;  ///< beyond, products with epochs could overflow
 
   std::uint64_t count = 0;  ///< from 1 to `most`; 0: no window
   window_unit unit = window_unit::keys;
@@ -61,33 +61,33 @@ constexpr window_length window_of_milliseconds(std::uint64_t milliseconds) noexc
   return {milliseconds, window_unit::milliseconds};
 }
 
-/// The number of the key log that has all keys of a filter (rebuilding_filter.hpp).
+/// The number of the key log that contains all keys of a filter (rebuilding_filter.hpp).
 struct key_log_id {
   std::uint64_t value = 0;  ///< random, not 0
 
   friend bool operator==(const key_log_id&, const key_log_id&) = default;
 };
 
-/// Parameters that only some filters have: sliding-window filters a window, rebuilding filters a key log.
+/// Parameters of some kinds of filters only: a window for sliding-window filters, a key log for rebuilding filters.
 using extra_params = std::variant<std::monostate, window_length, key_log_id>;
 
 /// The parameters of a filter. Two filters with equal layout or scheme, hash, keys, seed, secret and geometry set the
 /// same bits for the same key, in memory, in a file and in every process.
 struct params {
-  std::string layout = {};  ///< a name of layout_names(), or of a layout of another family; empty if a scheme is named
+  std::string layout = {};  ///< a name in layout_names(), or a layout of another family; empty if a scheme is named
   std::string scheme = {};  ///< "guava", "pharo", "python" or "perl"; empty if a layout is named
   std::string hash =
-      {};  ///< "xxh3_64", "xxh3", "mix", "murmur3", "siphash" or the name of your own; empty with a scheme
+      {};  ///< "xxh3_64", "xxh3", "mix", "murmur3", "siphash" or a user-defined name; empty with a scheme
   key_kind keys = key_kind::bytes;
   std::uint64_t seed = 0;            ///< of the hash; not a secret
   bloomery::geometry geometry = {};  ///< bits and probes
-  std::uint64_t capacity = 0;        ///< n, the keys it was made for
-  double target_fpr = 0;             ///< p, the FPR at capacity
+  std::uint64_t capacity = 0;        ///< n, keys
+  double target_fpr = 0;             ///< p, target FPR at capacity
 
-  std::optional<secret_key> secret = {};  ///< of hash siphash; never written, so absent in what a file says
+  std::optional<secret_key> secret = {};  ///< of hash siphash; not stored in files, so empty after reading a header
   std::uint64_t key_check = 0;            ///< bloomery::key_check of the secret; 0: the filter has none
 
-  extra_params extra = {};  ///< what only filters of this kind have
+  extra_params extra = {};  ///< parameters of some kinds of filters
 
   /// Whether keys expire.
   bool has_window() const noexcept { return std::holds_alternative<window_length>(extra); }
@@ -104,7 +104,7 @@ struct params {
     return log == nullptr ? 0 : log->value;
   }
 
-  /// These parameters for a copy of the filter, which has no key log.
+  /// These parameters without the key log, for a copy of the filter.
   params without_log() const {
     params copy = *this;
     if (std::holds_alternative<key_log_id>(extra)) copy.extra = {};
@@ -114,25 +114,25 @@ struct params {
   friend bool operator==(const params&, const params&) = default;
 };
 
-/// What matters more in the choice of a layout; the rule is in advice.hpp.
+/// The criterion for the choice of a layout; advice.hpp has the rule.
 enum class preference {
-  speed,   ///< the quickest layout that needs at most 25 % more memory than the best
-  memory,  ///< the quickest layout that needs at most 3 % more
+  speed,   ///< the fastest layout that needs at most 25% more memory than the smallest
+  memory,  ///< the fastest layout that needs at most 3% more memory than the smallest
 };
 
 /// "speed" or "memory".
 const char* name_of(preference prefer) noexcept;
 
-/// Fills in what was left empty: the layout (by the rule of advice.hpp; with a geometry classic, which takes any), the
-/// hash (siphash with a secret, otherwise default_hash of the keys and the layout), the check value of the secret, and
-/// the geometry (the smallest that keeps target_fpr at capacity, exactly). With a geometry but no rate, target_fpr
-/// becomes the exact rate at capacity. The default capacity of a window counted in keys is that number. A choice takes
-/// some milliseconds, some tens of them for rates below 1e-5.
+/// Completes empty fields: the layout (by the rule of advice.hpp; with a given geometry classic, which accepts any),
+/// the hash (siphash with a secret, otherwise default_hash of the keys and the layout), the check value of the secret,
+/// and the geometry (the smallest whose exact FPR at capacity is at most target_fpr). With a geometry but no target
+/// FPR, target_fpr becomes the exact FPR at capacity. The default capacity of a window of keys is its length. Choosing
+/// a layout takes a few milliseconds, below a target FPR of 1e-5 some tens of them.
 ///
-/// @throws error  invalid_argument: a name that no table knows, a rate or capacity out of range, integer keys for a
-///                scheme, a layout and a scheme at once, hash siphash without a secret, or a secret with anything else,
-///                a window with a layout that has none, or a sliding layout without a window;
-///                incompatible: a check value that is not the secret's; too_large: no geometry keeps the promise
+/// @throws error  invalid_argument: an unknown name, an FPR or capacity out of range, integer keys with a scheme, both
+///                a layout and a scheme, hash siphash without a secret, a secret with any other hash or with a scheme,
+///                a window with a layout that has none, or a sliding layout without a window; incompatible: the check
+///                value does not match the secret; too_large: no geometry keeps the target FPR
 ///
 /// Example:
 ///     const params quick = complete({.capacity = 1'000'000, .target_fpr = 0.01});
@@ -145,8 +145,8 @@ const char* name_of(preference prefer) noexcept;
 ///     assert(recent.capacity == 50'000 && recent.window().keys() == 50'000);
 params complete(params wanted, preference prefer = preference::speed);
 
-/// Why filters of a and b cannot be merged or compared bit for bit: "hash: xxh3 and murmur3"; empty if they can.
-/// Secrets are compared, and named, by their check values. Sealed filters never can.
+/// Why filters of a and b cannot be merged or compared bit by bit: "hash: xxh3 and murmur3"; empty if they can. Secrets
+/// are compared and named by their check values. Static filters can never be merged.
 ///
 /// Example:
 ///     const params a = complete({.capacity = 1000, .target_fpr = 0.01});
@@ -155,8 +155,8 @@ params complete(params wanted, preference prefer = preference::speed);
 ///     assert(difference(a, b).starts_with("bits: "));
 std::string difference(const params& a, const params& b);
 
-/// Exact rate of a filter of these params once `keys` distinct keys are in, without making one.
-/// @throws error invalid_argument: a layout or scheme that no table knows
+/// Expected FPR of a filter with these params and `keys` distinct keys, without creating the filter.
+/// @throws error invalid_argument: unknown layout or scheme
 ///
 /// Example:
 ///     const params p = complete({.capacity = 1000, .target_fpr = 0.01});
@@ -164,26 +164,27 @@ std::string difference(const params& a, const params& b);
 ///     assert(expected_fpr(p, 1000) <= 0.01);
 double expected_fpr(const params& p, std::uint64_t keys);
 
-/// Bits of the block in which all bits of a key lie; 0 if there is none: classic, and all schemes.
-/// @throws error invalid_argument: a layout that no table knows
+/// Bits of the block that contains all bits of a key; 0 if there are no blocks: classic, and all schemes.
+/// @throws error invalid_argument: unknown layout
 ///
 /// Example:
 ///     assert(block_bits_of({.layout = "split_block512"}) == 512);
 std::uint64_t block_bits_of(const params& p);
 
-/// What a filter of these params can do; plain for a layout that no table knows.
+/// The family of a filter with these params; plain for an unknown layout.
 ///
 /// Example:
 ///     assert(family_of({.layout = "split_block512"}) == family::plain);
 family family_of(const params& p) noexcept;
 
-/// Bits of a cell: 1, but 4 for counting and 8 for window, and the width of a fingerprint for static filters.
+/// Bits of a cell: 4 for counting, 8 for sliding and sliding64, the width of a fingerprint for static filters,
+/// otherwise 1.
 ///
 /// Example:
 ///     assert(cell_bits_of({.layout = "split_block512"}) == 1);
 std::uint32_t cell_bits_of(const params& p) noexcept;
 
-/// The names that params may have, for messages: "split_block, split_block512, blocked, blocked_page, classic".
+/// The names that params accept, for messages: "split_block, split_block512, blocked, blocked_page, classic".
 std::string layout_names();
 std::string hash_names();
 std::string scheme_names();

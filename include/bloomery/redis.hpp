@@ -1,6 +1,7 @@
-// A filter that many machines share: on Redis or Valkey, one server or a cluster, without a module.
+// redis_filter: a filter that many machines share, on Redis or Valkey, one server or a cluster. The servers need no
+// module.
 //
-// redis/address.hpp describes addresses; docs/redis.md describes the keys and bytes on the server, and which failures
+// redis/address.hpp describes addresses. docs/redis.md describes the keys and bytes on the server, and which failures
 // an acknowledged insert survives. Requires the library bloomery::redis.
 #pragma once
 
@@ -34,67 +35,68 @@ class layered_filter;
 /// How to reach servers.
 struct redis_connection_options {
   /// Time limit for one connection attempt, more than 0. The system's lookup of the host name comes before it and has
-  /// its own limit (resolv.conf). Before the first reply of a server, a refused connection is an error at once, and an
-  /// address that does not answer is one after this time. Later, lost connections are opened again within `time`.
+  /// its own limit (resolv.conf). Before the first reply of a server, a refused connection is reported at once, and an
+  /// address that does not answer after this time. Later, lost connections are opened again within `time`.
   std::chrono::milliseconds connect_time{2'000};
   /// Time limit for one exchange with the servers, including its retries, more than 0. Each KiB sent or received adds a
   /// millisecond, up to ten times the limit. A call takes a few exchanges per 16,384 keys.
   std::chrono::milliseconds time{10'000};
   std::string certificate_authorities = {};  ///< TLS: a file of certificates to trust; empty: the system's
   std::string certificate = {};              ///< TLS: of this client, a file; empty: none
-  std::string certificate_key = {};          ///< TLS: the key of that, a file
+  std::string certificate_key = {};          ///< TLS: the private key of `certificate`, a file
   bool read_from_replicas = false;           ///< lookups go to replicas, where recent inserts may be absent
   /// A file descriptor that becomes readable to stop all calls, -1 for none: the present exchange then fails as
   /// unavailable after one more second. The descriptor is not read.
   int stop_descriptor = -1;
 };
 
-/// The answer of a lookup whose shard is lost (evicted, deleted, or lost with its server).
+/// The result of a lookup whose shard is lost: evicted, deleted, or lost with its server.
 enum class redis_damage : std::uint8_t {
   error,  ///< the call fails as damaged
-  maybe,  ///< "maybe present" for the keys of this shard, so that a guard with a filter lets them pass to its database
+  maybe,  ///< "maybe present" for the keys of this shard, so that an application then looks them up in its database
 };
 
 /// How to use a shared filter.
 struct redis_options {
   redis_connection_options connection = {};
   std::optional<secret_key> secret = {};  ///< of a keyed filter
-  unsigned wait_replicas = 0;             ///< inserts return when this many replicas of each node have them
+  unsigned wait_replicas = 0;             ///< inserts return when this number of replicas of each node has them
   bool local_copy = false;                ///< caches bits seen as set: keys that they show as present need no request
-  /// Bytes for copies of a growing or windowed filter's closed layers, which inserts no longer change: lookups of many
-  /// keys then read the newest layer only. A layer above 1 MiB per shard is not copied. 0: no copies
+  /// Bytes for copies of the closed layers of a growing or sliding-window filter, which inserts no longer change.
+  /// Lookups of many keys then read the newest layer only. Layers above 1 MiB per shard are not copied. 0: no copies.
   std::uint64_t closed_layers_bytes = std::uint64_t{16} << 20;
-  redis_damage on_damage = redis_damage::error;  ///< of lookups; inserts into a lost shard always fail
-  /// Receives a note about each repair, and about keys of a counting filter that a lost connection left in doubt.
+  redis_damage on_damage = redis_damage::error;  ///< for lookups; inserts into a lost shard always fail
+  /// Receives a note about each repair, and about keys of a counting filter whose state is unknown after a lost
+  /// connection.
   callback<void(const std::string&)> notes = {};
 };
 
-/// What redis_filter::insert() writes to `is_new` for a key that may be new or not. Either a connection broke, the client
-/// sent the key again, and the answer "not new" may be due to its own first request. Or another client is repairing the
-/// key's shard, and may not have inserted the key again yet. A program that keeps new keys and drops
-/// the others keeps such a key: it may keep the key twice, but never loses it.
+/// The value that redis_filter::insert() writes to `is_new` for a key that may or may not be new. Either a connection
+/// broke, the client sent the key again, and the answer "not new" may be caused by its own first request. Or another
+/// client is repairing the key's shard, and may not have inserted the key again yet. A program that keeps new keys and
+/// drops the others should keep such a key: it may then keep a key twice, but never loses one.
 inline constexpr std::uint8_t maybe_new = 2;
 
-/// What a redis_filter did and saw on its connections since it was made. Counters only increase.
+/// Counters of the actions and events on the connections of a redis_filter since it was created. They only increase.
 struct redis_counters {
   std::uint64_t exchanges = 0;   ///< batches of commands sent to servers; a call takes one or more
   std::uint64_t retries = 0;     ///< groups of commands sent again after a transient error or a lost connection
   std::uint64_t reconnects = 0;  ///< connections opened again after one to the same address had been lost
   std::uint64_t redirects = 0;   ///< MOVED and ASK replies of cluster nodes
-  /// Descriptions of the filter, and headers of shards, that had changed: another client cleared, replaced, grew or
+  /// Changes found in the description of the filter and in headers of shards: another client cleared, replaced, grew or
   /// rotated the filter, or a server came back with an older state.
   std::uint64_t description_changes = 0;
   std::uint64_t growths = 0;  ///< layers that this object added to shards, without those of other clients
-  /// Reconnections that found another server process, by the run id of INFO: the server was restarted, or another one
-  /// took its address. It may lack the last writes. 0 if the user may not run INFO.
+  /// Reconnections that found another server process, recognised by the run id of INFO: the server was restarted, or
+  /// another server took its address. It may lack the last writes. 0 if the user may not run INFO.
   std::uint64_t restarts_seen = 0;
   std::uint64_t resent_groups = 0;  ///< groups of commands by which insert() repeated keys after a connection broke
 };
 
 /// How a shared filter grows.
 enum class redis_growth : std::uint8_t {
-  none,        ///< not at all: beyond its capacity the FPR rises above the target
-  to_maximum,  ///< up to redis_params::maximum keys, at fewer bits per key than unlimited
+  none,        ///< the filter does not grow: beyond its capacity the FPR rises above the target
+  to_maximum,  ///< up to redis_params::maximum keys, with fewer bits per key than unlimited
   unlimited,   ///< up to 16 layers: at least 2^15 times the capacity
 };
 
@@ -112,18 +114,18 @@ struct redis_params {
 
 /// State of a shared filter.
 struct redis_info {
-  redis_params parameters;   ///< complete; filter.geometry is that of all shards' first layers, end to end
+  redis_params parameters;   ///< complete; filter.geometry is that of the first layers of all shards, concatenated
   std::uint64_t epoch = 0;   ///< changes with clear() and replace()
   std::uint64_t lines = 0;   ///< of a shard's first layer
-  std::uint64_t layers = 0;  ///< of the shard that has most
+  std::uint64_t layers = 0;  ///< of the shard with the most layers
   /// Growing filters: an upper bound of the keys that were certainly new; it includes room that writers have reserved
   /// (docs/redis.md). Otherwise distinct keys, estimated from the bits: beyond_counting (filter_facts.hpp) if all bits
   /// are set.
   std::uint64_t inserted = 0;
   bool is_estimate = true;
-  std::uint64_t ones = 0;                       ///< bits set, of all
+  std::uint64_t ones = 0;                       ///< bits set, in all shards
   std::uint64_t bits = 0;                       ///< of all layers of all shards
-  double rate_now = 0;                          ///< exact FPR for the present number of keys
+  double rate_now = 0;                          ///< expected FPR for the present number of keys
   std::optional<std::int64_t> expires_at = {};  ///< milliseconds since 1970
 };
 
@@ -136,29 +138,29 @@ struct redis_shard {
     std::uint64_t capacity = 0;  ///< keys; 0: no limit
     std::uint64_t ones = 0;      ///< bits set; counting filters: non-zero counters
   };
-  std::string node;           ///< its master, "host:port" or the path of a socket; "": unknown at present
+  std::string node;           ///< its master, "host:port" or the path of a socket; empty: unknown at present
   std::vector<layer> layers;  ///< the oldest first
 };
 
 /// Consecutive lines of a shared filter, 64 bytes each, as they are on the server.
 struct redis_lines {
   std::uint64_t shard = 0;
-  std::int64_t layer = 0;               ///< its number, as in redis_shard
-  std::uint64_t first = 0;              ///< the first line's number, from 0 in this layer of this shard
+  std::int64_t layer = 0;               ///< number of the layer, as in redis_shard
+  std::uint64_t first = 0;              ///< number of the first line, from 0 in this layer of this shard
   std::span<const std::uint8_t> bytes;  ///< valid during the call
   std::uint64_t epoch = 0;              ///< epoch of the filter, as in redis_info
 };
 
-/// A filter on Redis or Valkey. Every call may throw errc::unavailable; the keys of a failed insert may be in or not,
-/// and may be inserted again. A counting filter may then count a key twice, also if a lost connection was restored
-/// within a call.
+/// A filter on Redis or Valkey. Every call may throw errc::unavailable. The keys of a failed insert may or may not be
+/// inserted, and may be inserted again. A counting filter may then count a key twice, also if a lost connection was
+/// restored within a call.
 ///
-/// If a connection breaks while a call inserts keys, its server may have crashed and lost what it had acknowledged. The
-/// call then inserts all its keys again before it returns, on the servers that have the filter now. A counting filter
-/// does not, since keys would count twice: a note says that keys of this call may be missing or counted twice.
+/// If a connection breaks while a call inserts keys, its server may have crashed and lost acknowledged writes. The call
+/// then inserts all its keys again before it returns, on the servers that now have the filter. A counting filter does
+/// not, because keys would count twice: a note says that keys of this call may be missing or counted twice.
 ///
-/// Insertions, lookups and removals check at least once a minute that the server still describes this filter. They
-/// restore a lost description, use the filter that took this one's place, or throw not_found after drop().
+/// Inserts, lookups and removals check at least once per minute that the server still describes this filter. They
+/// restore a lost description, switch to the filter that replaced this one, or throw not_found after drop().
 ///
 /// Threads: one at a time per object. A moved-from object may only be assigned to or destroyed.
 ///
@@ -197,9 +199,9 @@ class redis_filter {
   ~redis_filter();
 
   /// Inserts a key. True: it is certainly new. The key is stored when this returns.
-  /// @throws error damaged: a part of the filter is missing; not_found: expired or dropped; too_large: it cannot grow
-  ///               further, or the server has no memory; unavailable; not_permitted; incompatible: the
-  ///               filter has keys of the other kind
+  /// @throws error  damaged: a part of the filter is missing; not_found: expired or dropped; too_large: it cannot grow
+  ///                further, or the server has no memory; unavailable; not_permitted; incompatible: the filter has keys
+  ///                of the other kind
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
@@ -228,10 +230,10 @@ class redis_filter {
   key_explanation explain(key_span one_key);
 
   /// Removes keys from a counting filter, each atomically, and returns how many were removed. After a lost connection
-  /// nothing is sent again: errc::unavailable means that keys may be removed or not. Remove only inserted keys: see
-  /// filter::remove(). During a replacement the keys stay in the new filter. `results` is empty or receives one answer
+  /// nothing is sent again: errc::unavailable means that keys may or may not be removed. Remove only inserted keys: see
+  /// filter::remove(). During a replacement, the keys stay in the new filter. `results` is empty or receives one result
   /// per key.
-  /// @throws error  incompatible: no counting filter; invalid_argument: `results` has another size; as insert()
+  /// @throws error  incompatible: not a counting filter; invalid_argument: `results` has another size; as insert()
   std::uint64_t remove(key_span keys, std::span<removal> results = {});
   removal remove(std::initializer_list<std::string_view> keys) = delete;  // as may_contain()
 
@@ -261,23 +263,23 @@ class redis_filter {
   ///     static_cast<void>(set_bits);
   void read_lines(std::uint64_t most, const std::function<void(const redis_lines&)>& hear);
 
-  /// The parameters when this object last read them: on opening, and again in a call that finds the filter replaced by
-  /// another client.
+  /// The parameters as this object last read them: on opening, and in a call that finds the filter replaced by another
+  /// client.
   const redis_params& parameters() const noexcept;
 
-  /// What this object did on its connections. The filter that replace() passes to `fill` counts with its caller.
+  /// Counters of this object's connections. The filter that replace() passes to `fill` counts towards this object.
   redis_counters counters() const noexcept;
 
-  /// Removes all keys and begins a new epoch. Keys that others insert meanwhile may be in or not.
+  /// Removes all keys and begins a new epoch. Keys that other clients insert meanwhile may or may not be kept.
   /// @throws error as replace()
   void clear();
 
-  /// Removes the filter from the server, also a replacement in progress. A mark stays for ten minutes, so that no client
-  /// restores the filter: all others get not_found. @throws error locked: replaced during the call
+  /// Removes the filter from the server, and a replacement in progress. A mark stays for ten minutes, so that no
+  /// client restores the filter: all others get not_found. @throws error locked: replaced during the call
   void drop();
 
-  /// Removes the filter of this name, also if it is damaged or its description is lost or unreadable; then all keys of
-  /// the server are searched for its shards (SCAN). Needs no secret.
+  /// Removes the filter of this name, even if it is damaged or its description is lost or unreadable. In that case all
+  /// keys of the server are searched for its shards (SCAN). Needs no secret.
   /// @returns false: there was none
   /// @throws error  not_a_filter, wrong_version: the name belongs to something else; locked; unavailable; not_permitted
   static bool drop(const redis_address& address, redis_options options = {});
@@ -290,7 +292,7 @@ class redis_filter {
   void persist();
 
   /// Begins the generation of the server's present time in all shards. Inserts do the same in the shards that they
-  /// change. @throws error incompatible: no sliding-window filter
+  /// change. @throws error incompatible: not a sliding-window filter
   void rotate();
 
   /// Replaces the filter while it is in use. `fill` receives an empty filter; from then on, inserts of all clients go

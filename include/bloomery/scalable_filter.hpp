@@ -131,8 +131,7 @@ class scalable_filter {
     const params& saved = copy.parameters().filter;
     const std::string reason = difference(saved, kind::describe(saved.geometry, 0, 0, hash));
     if (!reason.empty()) {
-      throw error(errc::incompatible,
-                  {"the file is a filter of another kind than this program's", path, "", reason, ""});
+      throw error(errc::incompatible, {"the file contains another kind of filter", path, "", reason, ""});
     }
     try {
       return scalable_filter(scalable_layers(copy), hash);
@@ -145,7 +144,7 @@ class scalable_filter {
 
   double target_fpr() const noexcept { return layers_.target_fpr(); }  ///< p, for any size
 
-  /// Keys that were certainly new when they came; with expected_losses(), all distinct ones.
+  /// Keys that were certainly new when inserted. With expected_losses(), this gives the number of distinct keys.
   std::uint64_t insert_count() const noexcept { return layers_.insert_count(); }
 
   std::uint64_t byte_size() const noexcept { return layers_.byte_size(); }  ///< bytes of all layers

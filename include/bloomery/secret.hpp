@@ -39,7 +39,8 @@ std::uint64_t key_check(const secret_key& key) noexcept;
 ///     assert(key_check_text(0x1A2B) == "0000000000001A2B");
 std::string key_check_text(std::uint64_t check);
 
-/// Reads a key file: 32 hexadecimal digits, which are the 16 bytes of the key in order, and a newline. May be a pipe.
+/// Reads a key file: 32 hexadecimal digits, which are the 16 bytes of the key in order, and a newline. The file may be
+/// a pipe.
 ///
 /// @param readable_by_others  if not null: set to whether the file's group or everyone may read it
 /// @throws error  not_found, not_permitted, io; invalid_argument: anything but 32 hexadecimal digits

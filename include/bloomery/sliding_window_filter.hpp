@@ -27,7 +27,7 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// What a sliding-window filter is made for, by name.
+/// The window, capacity and target FPR of a sliding-window filter, by name.
 struct sliding_window_options {
   window_length window = {};   ///< window_of_time(time) or window_of_keys(insertions)
   std::uint64_t capacity = 0;  ///< n, distinct keys per window; 0 for a window of keys: its length
@@ -35,9 +35,9 @@ struct sliding_window_options {
   window_clock clock = {};     ///< empty: the system's clock; unused for windows of keys
 };
 
-/// A filter of the keys of the last W. may_contain() returns true for every key inserted within W, and for other keys
-/// with the probability expected_fpr(). A key inserted more than 8 ceil(W / 7) ago, about a seventh more than W, has
-/// expired.
+/// A set of the keys inserted within the last window W. may_contain() returns true for every key inserted within W, and
+/// for other keys with probability expected_fpr(). A key has expired if it was last inserted more than 8 ceil(W / 7)
+/// ago, about a seventh more than W.
 ///
 /// @tparam Key      std::string_view (any bytes) or std::uint64_t
 /// @tparam Layout   sliding (least memory) or sliding64 (one cache line per key)
@@ -45,8 +45,9 @@ struct sliding_window_options {
 /// @tparam Storage  heap_storage or mapped_storage
 ///
 /// The target FPR holds however the keys are spread over the window, and however often they recur: each generation of a
-/// window of time has room for all `capacity` keys. If keys come evenly, Layout::geometry_for(capacity, fpr) is the much
-/// smaller geometry that an any_filter needs, with room for a seventh of the keys in each generation.
+/// window of time has room for all `capacity` keys. If keys arrive evenly, the much smaller geometry
+/// Layout::geometry_for(capacity, fpr) is enough, which any_filter uses: it has room for a seventh of the keys in each
+/// generation.
 ///
 /// Threads: any number may look up while none inserts. A moved-from filter may only be assigned to or destroyed.
 ///
@@ -206,7 +207,7 @@ class sliding_window_filter {
   std::uint64_t bit_size() const noexcept { return params_.geometry.bits; }  ///< bits
   std::uint64_t byte_size() const noexcept { return storage_.size(); }       ///< bytes
 
-  /// Keys that were certainly not seen in the window when they came, ever.
+  /// Keys that were certainly not seen in the window when inserted, since the filter was created or cleared.
   std::uint64_t insert_count() const noexcept { return storage_.counts().inserted; }
 
   /// The generations at the present time.
@@ -255,8 +256,7 @@ class sliding_window_filter {
     own.extra = file.extra;
     const std::string reason = difference(file, own);
     if (!reason.empty()) {
-      throw error(errc::incompatible,
-                  {"the file is a filter of another kind than this program's", path, "", reason, ""});
+      throw error(errc::incompatible, {"the file contains another kind of filter", path, "", reason, ""});
     }
     Layout::check(own.geometry);
     return own;

@@ -29,7 +29,7 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// The parameters of a static filter. Of `hashing` it takes the hash, kind of keys, seed, secret and check value only.
+/// The parameters of a static filter. Of `hashing` it uses only the hash, kind of keys, seed, secret and check value.
 ///
 /// Example:
 ///     std::vector<std::uint64_t> hash64s{mix{}(7).hash64};
@@ -184,7 +184,7 @@ class static_filter {
       reason = difference(a, b);
     }
     if (reason.empty()) return own;
-    throw error(errc::incompatible, {"the file is a filter of another kind than this program's", path, "", reason, ""});
+    throw error(errc::incompatible, {"the file contains another kind of filter", path, "", reason, ""});
   }
 
   static Storage checked(Storage bytes, const std::string& path) {

@@ -1,3 +1,4 @@
+// advise(): the options under given requirements, the choice among them, and changes that lead to another choice.
 #include <bloomery/advice.hpp>
 
 #include <bloomery/detail/fuse.hpp>
@@ -125,8 +126,8 @@ option static_option(const demand& d) {
     p.target_fpr = 0;  // follows from the width
     return of_params(d, structure::static_set, complete(std::move(p)));
   }
-  throw error(errc::too_large,
-              {"no fingerprint is long enough for this rate", "rate", "", rate_text(d.w.rate), hint::use_higher_rate});
+  throw error(errc::too_large, {"no fingerprint is long enough for this false-positive rate", "rate", "",
+                                rate_text(d.w.rate), hint::use_higher_rate});
 }
 
 // The layers of a scalable filter, computed on demand.
@@ -251,7 +252,7 @@ struct maker {
   option (*make)(const demand& d);
 };
 
-// The simplest first: if two take the same memory, the first is taken.
+// In order of simplicity: if two structures take the same memory, the first is taken.
 constexpr maker makers[] = {{structure::plain, plain_option},
                             {structure::static_set, static_option},
                             {structure::rebuilding, rebuilding_option},
@@ -336,7 +337,7 @@ ground why_taken(const option& taken, const demand& d) {
   return ground::number_known;
 }
 
-// "plain line", "counting".
+// "plain split_block512", "counting".
 std::string kind_text(const option& o) {
   const std::string& layout = o.parameters.layout;
   return name_of(o.take) + (layout == name_of(o.take) ? "" : " " + layout);
@@ -436,7 +437,8 @@ double rounded_up(double rate) {
   if (least == nullptr) {
     const auto tried =
         std::find_if(options.begin(), options.end(), [&](const option& o) { return !inability(o.take, d); });
-    throw error(errc::too_large, {std::string("no filter of so many keys keeps this rate: ") + tried->problem->what(),
+    throw error(errc::too_large, {std::string("no filter keeps this false-positive rate for this number of keys: ") +
+                                      tried->problem->what(),
                                   "", "", "", hint::use_fewer_keys});
   }
   std::string offers;
@@ -453,7 +455,7 @@ double rounded_up(double rate) {
       const double middle = std::sqrt(fits_at * fails);
       (fits_with(middle) ? fits_at : fails) = middle;
     }
-    offer("with an error of " + rate_text(rounded_up(fits_at)));
+    offer("with a false-positive rate of " + rate_text(rounded_up(fits_at)));
   }
   w = d.w;
   if (!d.unbounded) {
@@ -474,7 +476,7 @@ double rounded_up(double rate) {
     if (d.unbounded && d.w.keys == 0 && q.asked.keys != 0) continue;
     if (choice_for(q.asked)) offer(phrase_of(q.what));
   }
-  throw error(errc::too_large, {"no such filter fits the memory limit",
+  throw error(errc::too_large, {"no suitable filter fits the memory limit",
                                 "",
                                 "at least " + bytes_text(least->bytes) + " (" + kind_text(*least) + ")",
                                 bytes_text(d.w.memory_bytes),
@@ -507,18 +509,18 @@ const char* name_of(structure s) noexcept {
 const char* phrase_of(what_if change) noexcept {
   switch (change) {
     case what_if::without_deletes: return "without deletes";
-    case what_if::nothing_forgotten: return "if nothing is to be forgotten";
+    case what_if::nothing_forgotten: return "if no key expires";
     case what_if::with_log: return "with a log on disk";
-    case what_if::no_more_keys: return "if no more keys come";
+    case what_if::no_more_keys: return "if the number of keys does not grow";
     case what_if::number_known: return "if the number of keys is known";
-    case what_if::sealed_in_the_end: return "sealed in the end";
-    case what_if::keys_come_later: return "if keys may come later";
-    case what_if::no_keys_later: return "if no key comes later";
+    case what_if::sealed_in_the_end: return "as a static filter in the end";
+    case what_if::keys_come_later: return "if keys may be added later";
+    case what_if::no_keys_later: return "if no key is added later";
     case what_if::prefer_memory: return "with less memory preferred to speed";
     case what_if::prefer_speed: return "with speed preferred to memory";
     case what_if::no_memory_limit: return "without a limit on memory";
     case what_if::tenth_of_the_rate: return "with a tenth of the false-positive rate";
-    case what_if::one_cache_line: return "where one cache line is all it may touch";
+    case what_if::one_cache_line: return "with at most one cache line per lookup";
   }
   return "";
 }

@@ -1,3 +1,4 @@
+// Validation of requirements.
 #include "advice/requirements.hpp"
 
 #include <bloomery/error.hpp>
@@ -46,7 +47,8 @@ void check_window(const requirements& w) {
                   "keys either expire or are removed, not both: require deletes only, or a window only");
   }
   if (!w.window.by_time() && (w.keys != 0 || w.most_keys != 0)) {
-    contradiction("a window of keys", "a number of keys", "the window already gives the number of keys: leave it out");
+    contradiction("a window of keys", "a number of keys",
+                  "the window already determines the number of keys: leave out the number");
   }
   if (w.grows) {
     contradiction("a window", "growth",
@@ -64,7 +66,7 @@ void check_window(const requirements& w) {
 demand demand_of(const requirements& w) {
   rates::check_target_fpr(1, w.rate);
   if (w.most_keys != 0 && w.most_keys < w.keys) {
-    throw error(errc::invalid_argument, {"the most keys are fewer than the fewest", "keys", "",
+    throw error(errc::invalid_argument, {"the maximum number of keys is below the minimum", "keys", "",
                                          keys_text(w.keys) + " and at most " + keys_text(w.most_keys), ""});
   }
   demand d{w, false, 0, 0};
@@ -73,7 +75,7 @@ demand demand_of(const requirements& w) {
   d.fewest = last != 0 ? last : w.keys != 0 ? w.keys : w.most_keys;
   d.unbounded = w.grows || d.most == 0;
   if (w.grows && w.most_keys != 0) {
-    contradiction("growth without bound", "a most number of keys", "a range of keys is enough: leave growth out");
+    contradiction("unlimited growth", "a maximum number of keys", "the range of keys is enough: leave out growth");
   }
   if (d.has_window()) check_window(w);
   if (w.sealed) check_sealed(w, d);

@@ -1,4 +1,4 @@
-// Fields of the headers of the library's files: numbers as they lie in memory, and names padded with NUL.
+// Header fields of the library's files: numbers in memory byte order, and names padded with NUL.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace bloomery::format {
 
-static_assert(std::endian::native == std::endian::little, "fields are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "fields are written in memory byte order");
 
 inline constexpr std::size_t name_bytes = 32;  // at most 31 are used
 
@@ -30,7 +30,7 @@ T get(std::span<const std::uint8_t> bytes, std::size_t at) {
 
 constexpr bool is_name_character(std::uint8_t c) { return c > 0x20 && c < 0x7F; }
 
-/// The name at an offset, which may be empty; nothing: it is unreadable.
+/// The name at an offset, which may be empty; nullopt if it is unreadable.
 inline std::optional<std::string> name_at(std::span<const std::uint8_t> bytes, std::size_t at) {
   const auto field = bytes.subspan(at, name_bytes);
   const auto end = std::find(field.begin(), field.end(), std::uint8_t{0});

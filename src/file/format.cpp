@@ -1,3 +1,4 @@
+// The header page of a filter file: encoding, decoding and checks.
 #include "file/format.hpp"
 
 #include <bloomery/detail/file_magic.hpp>
@@ -17,7 +18,7 @@
 namespace bloomery::format {
 namespace {
 
-// A non-text byte, then a name, then line ends that a transfer in text mode would change.
+// A non-text byte, then a name, then line ends that a text-mode transfer would change.
 constexpr const file_magic& magic = filter_magic;
 
 // Offsets of the immutable fields.
@@ -52,8 +53,8 @@ void put_name(std::span<std::uint8_t> bytes, std::size_t at, const std::string& 
   const bool readable =
       std::all_of(name.begin(), name.end(), [](char c) { return is_name_character(static_cast<std::uint8_t>(c)); });
   if (name.size() >= name_bytes || !readable) {
-    throw error(errc::invalid_argument, {"a name in the header", "header",
-                                         "at most 31 printable ASCII characters, none of them blank", name, ""});
+    throw error(errc::invalid_argument, {"invalid name in the header", "header",
+                                         "at most 31 printable ASCII characters without spaces", name, ""});
   }
   std::copy(name.begin(), name.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
 }
@@ -72,19 +73,19 @@ void check_writable(const params& p) {
     throw error(errc::invalid_argument, {what, "header", expected, "", ""});
   };
   if (p.layout.empty() == p.scheme.empty()) refuse("names in the header", "a layout or a scheme");
-  if (p.scheme.empty() == p.hash.empty()) refuse("names in the header", "a hash, unless there is a scheme");
+  if (p.scheme.empty() == p.hash.empty()) refuse("names in the header", "a hash or a scheme");
   if (!window_fits(p)) refuse("length of a window in the header", window_expected);
-  if (p.geometry.bits == 0) refuse("bits in the header", "1 or more");
-  if (p.geometry.probes == 0 || p.geometry.probes > max_probes) refuse("probes in the header", "1 to 255");
-  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) refuse("target rate in the header", "a probability");
-  if ((p.hash == siphash::name) != (p.key_check != 0)) refuse("check value of the secret", "one for siphash alone");
+  if (p.geometry.bits == 0) refuse("number of bits in the header", "1 or more");
+  if (p.geometry.probes == 0 || p.geometry.probes > max_probes) refuse("number of probes in the header", "1 to 255");
+  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) refuse("target FPR in the header", "a probability");
+  if ((p.hash == siphash::name) != (p.key_check != 0)) refuse("check value of the secret", "one for hash siphash only");
 }
 
 [[noreturn]] void damaged(const std::string& path, std::string what, std::string expected, std::string found) {
   throw error(errc::damaged, {std::move(what), path, std::move(expected), std::move(found), hint::restore_file});
 }
 
-// At most one of the three fields is not 0.
+// At most one of the three fields is non-zero.
 extra_params get_extra(std::span<const std::uint8_t> header, const std::string& path) {
   const auto keys = get<std::uint64_t>(header, at_window_keys);
   const auto milliseconds = get<std::uint64_t>(header, at_window_milliseconds);
@@ -192,7 +193,7 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
     throw error(errc::incompatible,
                 {has_slices(header) ? "this file has the slices of a shared filter with a window"
                                     : "this file has the layers of a filter that has grown",
-                 path, "a filter of one layer", "several layers", "only lookups and a copy to servers take it"});
+                 path, "a filter of one layer", "several layers", "use it for lookups, or copy it to servers"});
   }
   const std::size_t seen = std::min(header.size(), magic.size());
   if (seen == 0 || !std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(seen), header.begin())) {
@@ -200,13 +201,13 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
                                      file_bytes == 0 ? "an empty file" : "other bytes", hint::make_a_filter});
   }
   if (header.size() < header_bytes) {
-    damaged(path, "file is cut short within its header", "4096 bytes of header", std::to_string(header.size()));
+    damaged(path, "the file is truncated within its header", "4096 bytes of header", std::to_string(header.size()));
   }
   header = header.first(header_bytes);
   const auto found_version = get<std::uint32_t>(header, at_version);
   if (found_version != version) {
-    throw error(errc::wrong_version, {"a bloomery file of another version", path, "version 1",
-                                      std::to_string(found_version), hint::use_its_version});
+    throw error(errc::wrong_version,
+                {"unsupported file version", path, "version 1", std::to_string(found_version), hint::use_its_version});
   }
   if (get<std::uint64_t>(header, at_checksum) != checksum(header.first(at_checksum))) {
     damaged(path, "the header does not match its checksum", "", "");
@@ -229,23 +230,26 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
 
   if (get<std::uint32_t>(header, at_header_bytes) != header_bytes)
     damaged(path, "length of the header", "4096", "another");
-  if (p.layout.empty() == p.scheme.empty()) damaged(path, "header names", "a layout or a scheme", "both or none");
-  if (p.scheme.empty() == p.hash.empty()) damaged(path, "header names", "a hash, unless there is a scheme", "other");
+  if (p.layout.empty() == p.scheme.empty())
+    damaged(path, "names in the header", "a layout or a scheme", "both or neither");
+  if (p.scheme.empty() == p.hash.empty()) damaged(path, "names in the header", "a hash or a scheme", "both or neither");
   if (kind > 1) damaged(path, "kind of keys", "0 or 1", std::to_string(kind));
   if (const auto cell_bits = get<std::uint32_t>(header, at_cell_bits); cell_bits != cell_bits_of(p)) {
     damaged(path, "width of a cell", std::to_string(cell_bits_of(p)) + " bits", std::to_string(cell_bits));
   }
-  if (p.geometry.bits == 0) damaged(path, "bits", "1 or more", "0");
+  if (p.geometry.bits == 0) damaged(path, "number of bits", "1 or more", "0");
   if (p.geometry.probes == 0 || p.geometry.probes > max_probes) {
     damaged(path, "probes", "1 to 255", std::to_string(p.geometry.probes));
   }
-  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) damaged(path, "target rate", "a probability", "another number");
+  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) damaged(path, "target FPR", "a probability", "another value");
   if ((p.hash == siphash::name) != (p.key_check != 0)) {
-    damaged(path, "check value of the secret", "one for hash siphash, else 0", p.key_check == 0 ? "0" : "another");
+    damaged(path, "check value of the secret", "non-zero for hash siphash, otherwise 0",
+            p.key_check == 0 ? "0" : "another value");
   }
   p.extra = get_extra(header, path);
-  if (!window_fits(p)) damaged(path, "length of a window", window_expected, "another");
-  if (metadata_bytes > most_metadata) damaged(path, "metadata", "at most 1 MiB", std::to_string(metadata_bytes));
+  if (!window_fits(p)) damaged(path, "length of a window", window_expected, "another value");
+  if (metadata_bytes > most_metadata)
+    damaged(path, "length of the metadata", "at most 1 MiB", std::to_string(metadata_bytes));
   const bool rest_is_zero = all_zero(header.subspan(140, 4)) &&
                             all_zero(header.subspan(at_reserved, at_checksum - at_reserved)) &&
                             all_zero(header.subspan(slot_at[0] + slot_bytes, slot_at[1] - slot_at[0] - slot_bytes)) &&
@@ -254,10 +258,11 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
 
   d.parts = extents_for(p.geometry.bits, metadata_bytes);
   if (get<std::uint64_t>(header, at_file_bytes) != d.parts.file_bytes) {
-    damaged(path, "length in the header", std::to_string(d.parts.file_bytes) + " bytes for its geometry", "another");
+    damaged(path, "length in the header", std::to_string(d.parts.file_bytes) + " bytes for the filter's geometry",
+            "another length");
   }
   if (file_bytes != d.parts.file_bytes) {
-    damaged(path, file_bytes < d.parts.file_bytes ? "file is cut short" : "file is too long",
+    damaged(path, file_bytes < d.parts.file_bytes ? "file is truncated" : "file is too long",
             std::to_string(d.parts.file_bytes) + " bytes", std::to_string(file_bytes));
   }
 

@@ -1,3 +1,4 @@
+// key_log: the file of a key log, its records, and the estimate of distinct keys.
 #include <bloomery/detail/key_log.hpp>
 
 #include <bloomery/detail/file_magic.hpp>
@@ -94,18 +95,18 @@ std::string get_name(std::span<const std::uint8_t> bytes, std::size_t at, const 
 params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, const std::string& path) {
   const std::size_t seen = std::min(bytes.size(), magic.size());
   if (seen == 0 || !std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(seen), bytes.begin())) {
-    throw error(errc::not_a_filter, {"not the log of a filter", path, "a file that starts with 89 'BLML'",
+    throw error(errc::not_a_filter, {"not a key log", path, "a file that starts with 89 'BLML'",
                                      bytes.empty() ? "an empty file" : "other bytes", ""});
   }
-  if (bytes.size() < key_log::header_bytes) damaged(path, "it is cut short");
+  if (bytes.size() < key_log::header_bytes) damaged(path, "it is truncated");
   if (const auto found = get<std::uint32_t>(bytes, at_version); found != version) {
     throw error(errc::wrong_version,
-                {"a log of another version", path, "version 1", std::to_string(found), hint::use_its_version});
+                {"unsupported version of a key log", path, "version 1", std::to_string(found), hint::use_its_version});
   }
   if (get<std::uint64_t>(bytes, at_checksum) != XXH3_64bits(bytes.data(), at_checksum)) {
     damaged(path, "it does not match its checksum");
   }
-  if (get<std::uint32_t>(bytes, at_header_bytes) != key_log::header_bytes) damaged(path, "it has another length");
+  if (get<std::uint32_t>(bytes, at_header_bytes) != key_log::header_bytes) damaged(path, "its length is wrong");
   params p;
   p.extra = key_log_id{get<std::uint64_t>(bytes, at_id)};
   generation = get<std::uint64_t>(bytes, at_generation);
@@ -116,10 +117,10 @@ params decode(std::span<const std::uint8_t> bytes, std::uint64_t& generation, co
   p.target_fpr = get<double>(bytes, at_target_rate);
   const auto kind = get<std::uint32_t>(bytes, at_key_kind);
   if (p.log_id() == 0 || generation == 0) damaged(path, "number or generation is 0");
-  if (kind > 1) damaged(path, "there are no such keys");
+  if (kind > 1) damaged(path, "unknown kind of keys");
   p.keys = static_cast<key_kind>(kind);
-  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) damaged(path, "the rate is not a probability");
-  if ((p.hash == siphash::name) != (p.key_check != 0)) damaged(path, "hash and secret contradict each other");
+  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) damaged(path, "the target FPR is not a probability");
+  if ((p.hash == siphash::name) != (p.key_check != 0)) damaged(path, "hash and secret are inconsistent");
   const auto reserved = bytes.subspan(at_reserved, at_checksum - at_reserved);
   if (!std::all_of(reserved.begin(), reserved.end(), [](std::uint8_t byte) { return byte == 0; })) {
     damaged(path, "reserved bytes are not 0");
@@ -145,7 +146,7 @@ class scanner {
       : fd_(fd), at_(from), to_(to), id_(id), path_(path) {
     const std::uint64_t room = std::min<std::uint64_t>(2 * most_record_bytes, to - std::min(from, to));
     words_.resize(static_cast<std::size_t>(room / word + 1));
-    // A malicious file could seem to have a record at every word. Limit the work; real files need far less.
+    // In a malicious file, every word could look like the start of a record. Limit the work; real files need far less.
     most_hashed_ = 64 * (to - std::min(from, to)) + (std::uint64_t{64} << 20);
   }
 
@@ -177,7 +178,7 @@ class scanner {
       const std::span buffer(reinterpret_cast<std::uint8_t*>(words_.data()), words_.size() * word);
       start_ = at;
       filled_ = posix::read_at(fd_, buffer.first(std::min<std::uint64_t>(buffer.size(), to_ - at)), at, path_);
-      if (filled_ < bytes) throw error(errc::damaged, {"the log was cut short while it was read", path_, "", "", ""});
+      if (filled_ < bytes) throw error(errc::damaged, {"the log was truncated while it was read", path_, "", "", ""});
     }
     return words_.data() + (at - start_) / word;
   }
@@ -203,7 +204,8 @@ std::uint64_t new_id() {
   }
 }
 
-// A sample of distinct hashes: all hashes while they fit, then those below a bound, which is halved when it is full.
+// A sample of distinct hashes: all hashes while they fit, then those below a bound that is halved whenever the sample
+// is full.
 class distinct_sample {
  public:
   explicit distinct_sample(std::uint64_t most_keys)
@@ -247,7 +249,7 @@ class distinct_sample {
 
 std::string log_reading::damage_in_words() const {
   if (whole()) return "nothing is lost";
-  return std::to_string(lost_keys) + (lost_keys == 1 ? " key is lost in " : " keys are lost in ") +
+  return std::to_string(lost_keys) + (lost_keys == 1 ? " key lost in " : " keys lost in ") +
          std::to_string(damaged_places) + (damaged_places == 1 ? " place" : " places") + ", the first at byte " +
          std::to_string(first_damage);
 }
@@ -385,7 +387,8 @@ log_reading key_log::read(std::uint64_t from, const visitor& visit, std::uint64_
     }
     if (expected && records.before() != *expected) {
       damage_at(records.at());
-      // A smaller number than expected means a manipulated log. Visit its keys nevertheless, so that none is hidden.
+      // A smaller number than expected indicates a manipulated log. Its keys are visited nevertheless, so that none is
+      // hidden.
       if (records.before() > *expected) result.lost_keys += records.before() - *expected;
     }
     in_damage = false;
@@ -473,7 +476,7 @@ void key_log::check_replaceable(const std::string& path) {
   }
   std::array<std::uint8_t, magic.size()> start{};
   if (posix::read_at(file.get(), start, 0, path) == start.size() && start == magic) return;
-  throw error(errc::not_a_filter, {"a file that is no log has the name that the filter's log needs", path,
+  throw error(errc::not_a_filter, {"a file that is not a log has the name of the filter's log", path,
                                    "no file, or an old log", "other bytes", hint::move_file_away});
 }
 

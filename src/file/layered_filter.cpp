@@ -1,4 +1,4 @@
-// Layered filters: bits in memory, their file, and lookups.
+// layered_filter: the bits of layers in memory, their file, and lookups.
 #include <bloomery/layered_filter.hpp>
 
 #include <bloomery/detail/bits.hpp>
@@ -29,15 +29,14 @@ std::uint64_t bytes_of_all(std::span<const filter_layer> layers) {
 
 std::vector<filter_layer> checked(const layered_params& p, std::vector<filter_layer> layers) {
   if (const std::string problem = format::problem_of(p, layers); !problem.empty())
-    throw error(errc::invalid_argument, {"layers that no filter has: " + problem, "layers", "", "", hint::none});
+    throw error(errc::invalid_argument, {"invalid layers: " + problem, "layers", "", "", hint::none});
   return layers;
 }
 
-// The parameters with the secret that the caller has for them.
+// Checks the secret given by the caller and adds it to the parameters.
 void unlock(params& p, const open_options& options, const std::string& path) {
   if (p.key_check == 0 && options.secret) {
-    throw error(errc::incompatible,
-                {"the filter is not keyed: it has no secret", path, "", "", hint::leave_out_the_secret});
+    throw error(errc::incompatible, {"the filter is not keyed", path, "", "", hint::leave_out_the_secret});
   }
   if (options.secret && key_check(*options.secret) != p.key_check) {
     throw error(errc::incompatible, {"the filter is keyed with another secret", path,
@@ -93,7 +92,7 @@ layered_filter layered_filter::open(const std::string& path, const open_options&
   unlock(header.parameters.filter, options, path);
   layered_filter result(std::move(header.parameters), std::move(header.layers));
   if (read({result.bytes_.data(), result.bytes_.size()}, header.bits_at) != result.bytes_.size())
-    throw error(errc::damaged, {"file was cut short while it was read", path, "", "", hint::none});
+    throw error(errc::damaged, {"the file was truncated while it was read", path, "", "", hint::none});
   for (std::size_t i = 0; i < result.layers_.size(); ++i) {
     if (format::checksum(std::as_const(result).bytes_of(i)) == header.checksums[i]) continue;
     throw error(errc::damaged, {"the bits of layer " + std::to_string(i) + " do not match their checksum", path, "", "",
@@ -141,7 +140,7 @@ std::uint64_t layered_filter::shard_of(key_hash hash) const noexcept {
 std::vector<std::uint64_t> layered_filter::cells(std::size_t layer, key_hash hash) const {
   const filter_layer& of = layers_[layer];
   std::vector<std::uint64_t> result(of.geometry.probes);
-  // The layers of all shards, end to end, are one filter; a key's line in it is in the part of the key's shard.
+  // The layers of all shards, concatenated, are one filter. A key's line in it is in the part of the key's shard.
   layout_->cells({of.geometry.bits * params_.shards, of.geometry.probes}, hash, result.data());
   for (std::uint64_t& cell : result) cell -= of.shard * of.geometry.bits;
   return result;

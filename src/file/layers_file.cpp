@@ -1,3 +1,4 @@
+// The file of a layered_filter: encoding, decoding and checks of layers and slices.
 #include "file/layers_file.hpp"
 
 #include <bloomery/detail/file_magic.hpp>
@@ -80,22 +81,24 @@ std::span<const std::uint8_t> bytes_of(const std::string& text) {
 
 std::string problem_of_filter(const layered_params& p, const layout_row& layout) {
   const params& f = p.filter;
-  if (!layout.may_be_shared || family_of(f) != family::plain) return "a layout whose filters do not grow: " + f.layout;
+  if (!layout.may_be_shared || family_of(f) != family::plain)
+    return "a layout that does not support growth: " + f.layout;
   const hash_row* const hash = find_hash(f.hash);
   if (hash == nullptr) return "an unknown hash";
   if (f.keys != key_kind::u64le && !hash->takes_bytes) return "a hash of integers for text";
   if (f.seed > hash->most_seed) return "the seed is too large for the hash";
-  if (hash->keyed != (f.key_check != 0)) return "the check value of the secret does not suit the hash";
-  if (!(f.target_fpr > 0 && f.target_fpr < 1)) return "the target FPR is no probability";
-  if (f.log_id() != 0) return "a log";
-  if (p.shards == 0 || p.shards > layered_filter::most_shards) return "the number of shards";
-  if (!p.is_shared && (p.shards != 1 || p.maximum != 0)) return "shards or a maximum of a filter that is not shared";
+  if (hash->keyed != (f.key_check != 0)) return "the check value of the secret does not match the hash";
+  if (!(f.target_fpr > 0 && f.target_fpr < 1)) return "the target FPR is not a probability";
+  if (f.log_id() != 0) return "a filter with a log";
+  if (p.shards == 0 || p.shards > layered_filter::most_shards) return "the number of shards is out of range";
+  if (!p.is_shared && (p.shards != 1 || p.maximum != 0))
+    return "several shards or a maximum in a filter that is not shared";
   if (p.metadata.size() > most_metadata) return "more than 1 MiB of metadata";
-  if (!f.has_window()) return p.copied_at == 0 ? "" : "a time of the copy without a window";
-  if (!p.is_shared || p.maximum != 0) return "a window of a filter that grows";
+  if (!f.has_window()) return p.copied_at == 0 ? "" : "a time of copying without a window";
+  if (!p.is_shared || p.maximum != 0) return "a window in a filter that grows";
   if (!f.window().by_time()) return "a window of keys";
-  if (f.window().count == 0 || f.window().count > longest_window) return "a window of impossible length";
-  if (p.copied_at > latest) return "a time of the copy above 2^58 ms";
+  if (f.window().count == 0 || f.window().count > longest_window) return "the length of the window is out of range";
+  if (p.copied_at > latest) return "a time of copying above 2^58 ms";
   return "";
 }
 
@@ -113,9 +116,10 @@ std::string problem_of_slice(const layered_params& p, const filter_layer& layer,
 }
 
 std::string problem_of_layer(const geometry& g, std::uint64_t shards, const layout_row& layout) {
-  if (g.bits == 0 || g.bits % line_bits != 0 || g.bits > most / shards) return "a layer of impossible size";
-  if (g.probes == 0 || g.probes > max_probes) return "a layer of impossible probes";
-  if (layout.fixed_probes != 0 && g.probes != layout.fixed_probes) return "a layer of another number of probes";
+  if (g.bits == 0 || g.bits % line_bits != 0 || g.bits > most / shards) return "the size of a layer is out of range";
+  if (g.probes == 0 || g.probes > max_probes) return "the number of probes is out of range";
+  if (layout.fixed_probes != 0 && g.probes != layout.fixed_probes)
+    return "the number of probes differs from that of the layout";
   try {
     layout.check({g.bits * shards, g.probes});
   } catch (const error& e) {
@@ -125,7 +129,7 @@ std::string problem_of_layer(const geometry& g, std::uint64_t shards, const layo
 }
 
 void read_all(const read_function& read, std::span<std::uint8_t> into, std::uint64_t offset, const std::string& path) {
-  if (read(into, offset) != into.size()) damaged(path, "file was cut short while it was read");
+  if (read(into, offset) != into.size()) damaged(path, "the file was truncated while it was read");
 }
 
 }  // namespace
@@ -157,10 +161,11 @@ std::string problem_of(const layered_params& p, std::span<const filter_layer> la
     of_shard = layer.shard == shard ? of_shard + 1 : 1;
     if (of_shard == 1) before = nullptr;
     if (layer.shard != shard && layer.shard != shard + 1) return "a shard without a layer";
-    if (of_shard > layered_filter::most_layers) return "a shard of more than 64 layers";
+    if (of_shard > layered_filter::most_layers) return "a shard with more than 64 layers";
     shard = layer.shard;
     if (std::string problem = problem_of_layer(layer.geometry, p.shards, *layout); !problem.empty()) return problem;
-    if (layer.keys > most / 2 - keys || layer.geometry.bits / 8 > most / 2 - bytes) return "layers of impossible size";
+    if (layer.keys > most / 2 - keys || layer.geometry.bits / 8 > most / 2 - bytes)
+      return "the total size of the layers is out of range";
     if (p.filter.has_window()) {
       if (std::string problem = problem_of_slice(p, layer, before, layers.front()); !problem.empty()) return problem;
     } else if (layer.start != 0) {
@@ -226,21 +231,21 @@ layers_header read_layers_header(const read_function& read, std::uint64_t file_b
   page header{};
   const std::size_t got = read(header, 0);
   if (!is_layers_file(std::span(header).first(got))) {
-    throw error(errc::not_a_filter, {"not the layers of a bloomery filter", path, "a file that starts with 89 'BLMG'",
+    throw error(errc::not_a_filter, {"not a file of filter layers", path, "a file that starts with 89 'BLMG'",
                                      "other bytes", hint::make_a_filter});
   }
   if (got < header_bytes)
-    damaged(path, "file is cut short within its header", "4096 bytes of header", std::to_string(got));
+    damaged(path, "the file is truncated within its header", "4096 bytes of header", std::to_string(got));
   const auto found_version = get<std::uint32_t>(header, at_version);
   if (found_version != layers_version && found_version != slices_version) {
-    throw error(errc::wrong_version, {"a bloomery file of another version", path, "version 1 or 2",
-                                      std::to_string(found_version), hint::use_its_version});
+    throw error(errc::wrong_version, {"unsupported file version", path, "version 1 or 2", std::to_string(found_version),
+                                      hint::use_its_version});
   }
   const bool is_window = found_version == slices_version;
   if (get<std::uint64_t>(header, at_checksum) != checksum(std::span(header).first(at_checksum)))
     damaged(path, "the header does not match its checksum");
   if (get<std::uint32_t>(header, at_header_bytes) != header_bytes)
-    damaged(path, "length of the header", "4096", "another");
+    damaged(path, "length of the header", "4096", "another length");
 
   layers_header result;
   layered_params& p = result.parameters;
@@ -273,17 +278,17 @@ layers_header read_layers_header(const read_function& read, std::uint64_t file_b
     p.copied_at = get<std::uint64_t>(header, at_copied);
   }
 
-  // The table, the bits and the metadata are in the file: what is allocated below is no longer than that.
+  // The table, the bits and the metadata are in the file, so no larger allocation than its length follows.
   const auto layers = get<std::uint64_t>(header, at_layers);
   const auto metadata_bytes = get<std::uint64_t>(header, at_metadata_bytes);
   if (metadata_bytes > most_metadata || metadata_bytes > file_bytes)
-    damaged(path, "metadata", "at most 1 MiB, and less than the file", std::to_string(metadata_bytes));
+    damaged(path, "length of the metadata", "at most 1 MiB, and less than the file", std::to_string(metadata_bytes));
   if (get<std::uint64_t>(header, at_file_bytes) != file_bytes) {
     damaged(path, "length of the file", std::to_string(get<std::uint64_t>(header, at_file_bytes)) + " bytes",
             std::to_string(file_bytes));
   }
   if (layers == 0 || layers > file_bytes / entry_bytes || bits_at_for(layers) > file_bytes - metadata_bytes)
-    damaged(path, "the number of layers does not fit the length of the file");
+    damaged(path, "the number of layers does not match the length of the file");
   result.bits_at = bits_at_for(layers);
   result.bits_bytes = file_bytes - metadata_bytes - result.bits_at;
   result.file_bytes = file_bytes;
@@ -294,7 +299,7 @@ layers_header read_layers_header(const read_function& read, std::uint64_t file_b
   if (checksum(table) != get<std::uint64_t>(header, at_table_checksum))
     damaged(path, "the table of layers does not match its checksum");
   if (!all_zero(std::span(bytes).subspan(table.size())))
-    damaged(path, "bytes behind the table of layers", "zeros", "others");
+    damaged(path, "bytes after the table of layers", "zeros", "other bytes");
   for (std::uint64_t i = 0; i < layers; ++i) {
     const auto entry = table.subspan(entry_bytes * i, entry_bytes);
     if (get<std::uint32_t>(entry, at_zeros) != 0) damaged(path, "reserved bytes of the table", "zeros", "other bytes");

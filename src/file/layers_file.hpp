@@ -11,7 +11,7 @@
 
 namespace bloomery::format {
 
-/// What the header and the table of a file say.
+/// The contents of the header and of the table of layers.
 struct layers_header {
   layered_params parameters;
   std::vector<filter_layer> layers;
@@ -24,28 +24,29 @@ struct layers_header {
 /// Reads at an offset and returns the number of bytes read.
 using read_function = function_ref<std::size_t(std::span<std::uint8_t> into, std::uint64_t offset)>;
 
-/// Whether a file that begins with these bytes is one of layers.
+/// Whether a file that begins with these bytes is a file of layers.
 bool is_layers_file(std::span<const std::uint8_t> start) noexcept;
 bool is_layers_file(const std::string& path);
 
-/// Reads everything but the bits, and checks it, also against the length of the file.
-/// @throws error  not_a_filter, wrong_version, damaged, incompatible (a layout or hash that is not built in)
+/// Reads everything except the bits and checks it, also against the length of the file.
+/// @throws error  not_a_filter, wrong_version, damaged, incompatible (an unknown layout or hash)
 layers_header read_layers_header(const read_function& read, std::uint64_t file_bytes, const std::string& path);
 
-/// Whether a header is that of a file of slices. Requires is_layers_file().
+/// Whether a header belongs to a file of slices. Requires is_layers_file().
 bool has_slices(std::span<const std::uint8_t> start) noexcept;
 
-/// Checks what all files and all layered_filter objects have to fulfil; empty: all is well.
+/// The conditions that all files and all layered_filter objects must meet. Returns the first violation; empty if there
+/// is none.
 std::string problem_of(const layered_params& p, std::span<const filter_layer> layers);
 
-/// The length of a file. Requires layers without a problem.
+/// The length of the file. Requires layers without a problem.
 std::uint64_t layers_file_bytes(const layered_params& p, std::span<const filter_layer> layers);
 
 /// The header page and the table, padded to whole pages.
 std::vector<std::uint8_t> encode_layers(const layered_params& p, std::span<const filter_layer> layers,
                                         std::span<const std::uint64_t> checksums);
 
-/// What inspect() finds.
+/// The result of inspect() for a file of layers.
 inspection inspect_layers(const std::string& path, file_check check);
 
 }  // namespace bloomery::format

@@ -1,3 +1,4 @@
+// mapped_storage, and functions that inspect, load and save filter files.
 #include <bloomery/mapped_storage.hpp>
 
 #include <bloomery/error.hpp>
@@ -78,7 +79,7 @@ void each_checksum(const Bytes& from, const format::extents& parts, const std::s
     const std::uint64_t count = std::min<std::uint64_t>(piece.size(), parts.pages - first);
     const std::span bytes(reinterpret_cast<std::uint8_t*>(piece.data()), count * format::checksum_bytes);
     if (from.read_at(bytes, parts.checksums_at + first * format::checksum_bytes) != bytes.size()) {
-      throw error(errc::damaged, {"file was cut short while it was read", path, "", "", ""});
+      throw error(errc::damaged, {"the file was truncated while it was read", path, "", "", ""});
     }
     for (std::uint64_t i = 0; i < count; ++i) visit(first + i, piece[i]);
   }
@@ -142,7 +143,7 @@ loaded_file load_payload(const Bytes& from, const format::decoded& fields, const
   loaded.bytes.counts() = fields.info.counts;
   const std::span payload(loaded.bytes.data(), parts.payload_bytes);
   if (from.read_at(payload, format::header_bytes) != payload.size()) {
-    throw error(errc::damaged, {"file was cut short while it was read", path, "", "", ""});
+    throw error(errc::damaged, {"the file was truncated while it was read", path, "", "", ""});
   }
   if (!fields.info.clean) return loaded;  // the checksums are outdated
   each_checksum(from, parts, path, [&](std::uint64_t page, std::uint64_t stored) {
@@ -158,10 +159,10 @@ loaded_file load_payload(const Bytes& from, const format::decoded& fields, const
   return loaded;
 }
 
-// What `check` means for a file that is opened: automatic becomes one of the others.
+// The check of a file that is being opened, with file_check::automatic resolved.
 file_check resolved(file_check check, const format::open_file& head, bool writable) {
   constexpr std::uint64_t small = std::uint64_t{32} << 20;  // verified in about 5 ms
-  if (!head.fields.info.clean) return file_check::header;   // the checksums are out of date
+  if (!head.fields.info.clean) return file_check::header;   // the checksums are outdated
   if (check != file_check::automatic && check != file_check::on_use) return check;
   if (writable) return file_check::payload;  // a damaged page that changes would get a valid checksum
   if (check == file_check::on_use) return check;
@@ -245,7 +246,7 @@ mapped_storage mapped_storage::create(const std::string& path, const params& par
   format::clean_up(posix::behind_links(path), lock);
   posix::replacement file(path, {.replace = options.replace, .lock = lock});
   // Payload and checksums of an empty filter are zeros: holes, or reserved space.
-  if (::ftruncate(file.fd(), static_cast<off_t>(parts.file_bytes)) != 0) posix::fail("make room in", path);
+  if (::ftruncate(file.fd(), static_cast<off_t>(parts.file_bytes)) != 0) posix::fail("allocate space in", path);
   if (options.reserve) {
     const int failure = ::posix_fallocate(file.fd(), 0, static_cast<off_t>(parts.file_bytes));
     if (failure != 0) {
@@ -366,8 +367,9 @@ void write_file(const params& parameters, std::span<const std::uint8_t> payload,
   const format::page first = format::encode(parameters, {1, true, counts}, metadata);
   const format::extents parts = format::extents_for(parameters.geometry.bits, metadata.size());
   if (payload.size() != parts.payload_bytes) {
-    throw error(errc::invalid_argument, {"bytes of a filter", "payload", std::to_string(parts.payload_bytes) + " bytes",
-                                         std::to_string(payload.size()), ""});
+    throw error(errc::invalid_argument,
+                {"wrong number of bytes", "payload", std::to_string(parts.payload_bytes) + " bytes",
+                 std::to_string(payload.size()), ""});
   }
   write(std::span<const std::uint8_t>(first));
   write(payload.first(parts.payload_bytes));
@@ -393,7 +395,7 @@ void write_file(const params& parameters, std::span<const std::uint8_t> payload,
 void refuse_log(const params& parameters, const std::string& path) {
   if (parameters.log_id() == 0) return;
   throw error(errc::incompatible,
-              {"the filter keeps a log, in which its new keys would be missing", path, "", "", hint::open_with_log});
+              {"the filter has a log, which would lack new keys", path, "", "", hint::open_with_log});
 }
 
 namespace format {
@@ -442,7 +444,7 @@ std::vector<std::uint8_t> file_bytes(const params& parameters, std::span<const s
   try {
     file.reserve(parts.file_bytes);
   } catch (const std::exception&) {
-    throw error(errc::too_large, {"there is no memory for the bytes of the file", "", "",
+    throw error(errc::too_large, {"not enough memory for the bytes of the file", "", "",
                                   std::to_string(parts.file_bytes) + " bytes", "save it to a file"});
   }
   write_file(parameters.without_log(), payload, without_log(counts), metadata,

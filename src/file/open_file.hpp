@@ -1,4 +1,4 @@
-// A filter file that is open and whose header has been checked, before it is mapped or read.
+// open_file: an open filter file whose header has been checked, before it is mapped or read.
 #pragma once
 
 #include <bloomery/mapped_storage.hpp>

@@ -1,3 +1,4 @@
+// Verification of pages against their checksums.
 #include "file/page_check.hpp"
 
 #include <bloomery/error.hpp>
@@ -97,7 +98,7 @@ void page_check::verify_page(std::uint64_t number) {
     return give_up();
   }
   if ((word.fetch_or(bit, std::memory_order_relaxed) & bit) == 0) {
-    // Never below 0, should give_up() have come between.
+    // Never below 0, in case give_up() was called in between.
     std::uint64_t left = left_.load(std::memory_order_relaxed);
     while (left > 0 && !left_.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel)) {
     }
@@ -116,7 +117,7 @@ void page_check::verify_all(const function_ref<bool(double share)>& go_on) {
     for (std::uint64_t number = first; number < end; ++number) verify_page(number);
     goes_on = !go_on || go_on(static_cast<double>(end) / static_cast<double>(pages_));
   }
-  // Pages that other threads have claimed and not verified yet, or will not, because they met an error.
+  // Pages that other threads have claimed but not verified yet, or will not verify because of an error.
   for (std::uint64_t number = 0; goes_on && number < pages_ && !is_done(); ++number) verify_page(number);
   ::madvise(mapped, bytes, MADV_RANDOM);
   ::posix_fadvise(file_.file.get(), 0, 0, POSIX_FADV_RANDOM);
@@ -126,7 +127,7 @@ void page_check::give_up() {
   left_.store(0, std::memory_order_release);
   if (notes_) {
     std::call_once(noted_, [&] {
-      notes_(path_ + ": warning: another process has begun to write it; its pages are no longer verified");
+      notes_(path_ + ": warning: another process has started to write the file; its pages are no longer verified");
     });
   }
 }

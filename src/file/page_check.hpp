@@ -32,7 +32,7 @@ struct damage {
   void compare(std::uint64_t number, std::span<const std::uint8_t, page_bytes> bytes, std::uint64_t checksum);
   /// "page 17 (bytes 73728 to 77823) does not match its checksum".
   std::string in_words() const;
-  /// @throws error damaged, if there are any
+  /// @throws error  damaged, if there is any damaged page
   void throw_if_any(const std::string& path) const;
 };
 
@@ -40,32 +40,33 @@ struct damage {
 /// and do not prove damage.
 bool changed_since(const open_file& file, const std::string& path);
 
-/// The pages of a clean file that is mapped for reading, each of which is verified before its first use. Threads may
-/// call all functions at once; a page that two threads use first at the same time is verified twice.
+/// Verification of a clean file that is mapped for reading: each page is verified before its first use. Several threads
+/// may call all functions at the same time; a page that two threads use first at the same time is verified twice.
 ///
-/// A lookup verifies the pages of its key. From one lookup per four pages on, the rest is verified in one pass, which
-/// reads the file in sequence and is shared by the threads that look up: no lookup after it costs more than usual.
+/// A lookup verifies the pages of its key. After one lookup per four pages, all other pages are verified in one pass,
+/// which reads the file sequentially and is shared by the threads that look up keys. Later lookups have no additional
+/// cost.
 class page_check {
  public:
   /// @param payload  the mapped pages; they and `file` outlive this
-  /// @param notes    called at most once, if another process begins to write and pages can no longer be verified
+  /// @param notes    called at most once, if another process starts to write, so that pages can no longer be verified
   page_check(const open_file& file, const std::uint8_t* payload, std::string path,
              callback<void(const std::string&)> notes);
   page_check(const page_check&) = delete;
   page_check& operator=(const page_check&) = delete;
   ~page_check();
 
-  /// Whether all pages have been verified, or can no longer be.
+  /// Whether no page remains to be verified, also because that is no longer possible.
   bool is_done() const noexcept { return left_.load(std::memory_order_acquire) == 0; }
 
-  /// To be called before `keys` keys are looked up. Whether their pages are yet to be verified one by one.
+  /// Called before `keys` keys are looked up. Returns whether the caller must verify their pages.
   /// @throws error damaged
   bool wants_pages_of(std::uint64_t keys);
 
   /// Verifies the pages of these bytes of the payload. @throws error damaged
   void verify(std::uint64_t first_byte, std::uint64_t count);
 
-  /// Verifies all pages. @param go_on  called from time to time with the share that is done; false ends the call early
+  /// Verifies all pages. @param go_on  called occasionally with the fraction done; false stops early
   /// @throws error damaged
   void verify_all(const function_ref<bool(double share)>& go_on = {});
 

@@ -12,7 +12,8 @@
 
 namespace bloomery::format {
 
-/// Writes header, payload, checksums and metadata, and gives the file its name. Returns the locked descriptor.
+/// Writes header, payload, checksums and metadata, and renames the file to its final name. Returns the locked
+/// descriptor.
 /// @throws error  invalid_argument (a name or metadata too long, another number of bytes); as
 ///        posix::replacement::publish
 posix::descriptor publish(posix::replacement& file, const std::string& path, const params& parameters,

@@ -1,3 +1,4 @@
+// Cleanup after killed processes: unfinished files, and interrupted pairs of renames.
 #include "file/unfinished.hpp"
 
 #include <bloomery/error.hpp>
@@ -16,7 +17,7 @@ bool is_there(const std::string& name) {
   return ::lstat(name.c_str(), &status) == 0;
 }
 
-// False for a link, which could lead to a file of others.
+// False for a link, which could refer to a file of another user.
 bool is_file(const std::string& name) {
   struct stat status {};
   return ::lstat(name.c_str(), &status) == 0 && S_ISREG(status.st_mode);
@@ -36,8 +37,8 @@ std::uint64_t id_of_log(const std::string& path) {
   }
 }
 
-// Whether the log belongs to the filter with this log_id. False if there is no log, or another file has its name.
-// @throws error  the log cannot be read, so that nothing says whose it is
+// Whether the log belongs to the filter with this log_id. False if there is no log, or if another file has its name.
+// @throws error  the log cannot be read, so its owner is unknown
 bool is_log_of(const std::string& log, std::uint64_t id) {
   try {
     return key_log::open(log).parameters().log_id() == id;
@@ -61,7 +62,7 @@ posix::descriptor lock_of(const std::string& name, posix::locking how) {
   return {};
 }
 
-// The filter at `path` is not the one of the log beside it, but the unfinished filter is.
+// Whether the log beside `path` belongs to the unfinished filter and not to the filter at `path`.
 bool lacks_filter(const std::string& path) {
   const std::string next = posix::unfinished_name(path);
   if (!is_file(next)) return false;
@@ -69,7 +70,7 @@ bool lacks_filter(const std::string& path) {
   return id != 0 && id == id_of_log(log_name(path)) && id != id_of_filter(path);
 }
 
-// The filter at `path` has no log beside it, but the unfinished log is its own.
+// Whether the filter at `path` has no log beside it, but owns the unfinished log.
 bool lacks_log(const std::string& path) {
   const std::string log = log_name(path);
   const std::string next = posix::unfinished_name(log);
@@ -125,11 +126,11 @@ retired_log::retired_log(const std::string& path, posix::locking how) {
   const std::string aside = posix::unfinished_name(name_);
   posix::remove_abandoned(aside, how);
   if (is_there(aside)) {
-    throw error(errc::locked, {"another process is making this filter", real, "", "", hint::wait_for_writer});
+    throw error(errc::locked, {"another process is creating this filter", real, "", "", hint::wait_for_writer});
   }
   try {
     log.rename(aside);
-  } catch (...) {  // perhaps only the directory could not be synced
+  } catch (...) {  // the directory could not be synced, for example
     if (!is_there(name_)) ::rename(aside.c_str(), name_.c_str());
     throw;
   }
@@ -140,14 +141,14 @@ retired_log::retired_log(const std::string& path, posix::locking how) {
 retired_log::~retired_log() {
   if (!log_) return;
   try {
-    // The filter may have been replaced before something failed: then nothing needs the log.
+    // The filter may have been replaced before the failure: then the log is no longer needed.
     const std::string filter = name_.substr(0, name_.size() - log_name("").size());
     if (id_of_filter(filter) == log_->parameters().log_id())
       log_->rename(name_);
     else
       remove();
   } catch (const error&) {
-    // clean_up() does it.
+    // clean_up() repairs this later.
   }
 }
 

@@ -1,11 +1,12 @@
-// Files that a killed process leaves beside a filter: unfinished ones, and the second half of a pair of renames.
+// Files that a killed process leaves beside a filter: unfinished files, and files of an interrupted pair of renames.
 //
 //   FILTER.unfinished      a new filter before it is renamed to FILTER
 //   FILTER.log.unfinished  a new log before it is renamed to FILTER.log, or an old log while a filter without a log
 //                          replaces its filter
 //   FILTER.rebuild         the next filter of a rebuilding filter, and FILTER.log.rebuild its next log
 //
-// The process that makes one of these files holds its lock, so that other processes tell it from an abandoned file.
+// The process that creates one of these files holds its lock, by which other processes distinguish it from an abandoned
+// file.
 #pragma once
 
 #include <bloomery/detail/key_log.hpp>
@@ -20,15 +21,16 @@ namespace bloomery::format {
 /// The path of a filter's log, for a path without links.
 inline std::string log_name(const std::string& path) { return path + ".log"; }
 
-/// The name of the next filter, or the next log, while it is made.
+/// The name of the next filter, or the next log, during a rebuild.
 inline std::string rebuilt_name(const std::string& path) { return path + ".rebuild"; }
 
 inline posix::locking locking_of(bool no_lock) {
   return no_lock ? posix::locking::if_possible : posix::locking::required;
 }
 
-/// Gives a new filter its name if a killed process renamed only its log, or an old log its name back if a killed process
-/// did not get to replace the old filter. Does nothing while another process is at work.
+/// Completes an interrupted pair of renames: gives a new filter its name if a killed process renamed only its log, or
+/// gives an old log its name back if a killed process did not replace the old filter. Does nothing while another
+/// process is active.
 ///
 /// @param has_log_lock  the caller has locked FILTER.log
 /// @return              false: another process is about to do this
@@ -39,21 +41,20 @@ bool finish_renames(const std::string& path, posix::locking how, bool has_log_lo
 /// @throws error  not_permitted, io
 void clean_up(const std::string& path, posix::locking how);
 
-/// Removes the files of a rebuild that was killed. Requires the lock of the filter's log.
+/// Removes the files of a killed rebuild. Requires the lock of the filter's log.
 void remove_rebuild(const std::string& path, posix::locking how) noexcept;
 
-/// The log of a filter that is about to be replaced by one without a log. It is set aside before the replacement and
-/// removed after it; a kill in between is repaired by clean_up().
+/// The log of a filter that is about to be replaced by a filter without a log. It is renamed before the replacement and
+/// removed after it; clean_up() repairs an interruption in between.
 class retired_log {
  public:
-  /// Sets aside the log that belongs to the filter at `path`; nothing if there is none.
-  /// @throws error  locked, io; damaged, wrong_version, not_permitted: the log cannot be read, so that nothing says
-  ///                whose it is
+  /// Renames the log that belongs to the filter at `path`; does nothing if there is none.
+  /// @throws error  locked, io; damaged, wrong_version, not_permitted: the log cannot be read, so its owner is unknown
   retired_log(const std::string& path, posix::locking how);
   retired_log(const retired_log&) = delete;
   retired_log& operator=(const retired_log&) = delete;
 
-  /// Brings the log back unless remove() was called.
+  /// Restores the name of the log unless remove() was called.
   ~retired_log();
 
   void remove() noexcept;

@@ -1,3 +1,4 @@
+// any_filter: creation, copies, merge and intersection, statistics, and consistency of counts.
 #include <bloomery/any_filter.hpp>
 
 #include "filters/any_filter_impl.hpp"
@@ -43,13 +44,13 @@ void any_filter::intersect(const any_filter& other) {
   if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
   if (impl_->removals != nullptr) {
     throw error(errc::incompatible,
-                {"counting filters cannot be intersected: counters do not tell which copies are in both", "",
+                {"counting filters cannot be intersected: counters do not show which copies are in both", "",
                  "filters of bits", parameters().layout, hint::intersect_plain_filters});
   }
   if (impl_->window) {
     throw error(errc::incompatible,
-                {"sliding-window filters cannot be intersected: both may hold a key in different generations", "", "",
-                 parameters().layout, hint::none});
+                {"sliding-window filters cannot be intersected: a key may be in different generations of the two", "",
+                 "", parameters().layout, hint::none});
   }
   impl_->want_writable();
   other.verify();
@@ -60,7 +61,7 @@ void any_filter::intersect(const any_filter& other) {
   if (std::isfinite(keys.sigma))
     impl_->set_estimated_count(keys.value);
   else
-    impl_->estimate_count();  // together they are full, which tells nothing of what they share
+    impl_->estimate_count();  // all bits of the union are set, so the overlap is unknown
 }
 
 bool any_filter::count_is_out_of_date() const noexcept {
@@ -88,7 +89,7 @@ bool any_filter::operator==(const any_filter& other) const {
     params p = f.parameters().without_log();
     p.capacity = 0;
     p.target_fpr = 0;
-    p.secret.reset();  // its check value is compared
+    p.secret.reset();  // difference() compares the check value
     return p;
   };
   return that_matters(*this) == that_matters(other) &&

@@ -1,4 +1,4 @@
-// Filters chosen at run time are made, opened, loaded and saved.
+// any_filter and files: creating, opening, loading and saving.
 #include "file/open_file.hpp"
 #include "filters/any_filter_impl.hpp"
 
@@ -17,10 +17,10 @@ void refuse_without_secret(const params& p, const std::string& path) {
                hint::give_the_secret});
 }
 
-// A file may name what only a later version, or another program's own hash, knows.
+// A file may name a layout, scheme or hash that only a later version or another program supports.
 void check_known(const params& p, const std::string& path) {
   const auto refuse = [&](const char* what, const std::string& name, const std::string& names) {
-    throw error(errc::incompatible, {std::string("a filter with a ") + what + " that is not built in", path,
+    throw error(errc::incompatible, {std::string("the filter has a ") + what + " that is not built in", path,
                                      "one of " + names, "'" + name + "'", hint::use_its_program});
   };
   if (!p.scheme.empty()) {
@@ -30,9 +30,9 @@ void check_known(const params& p, const std::string& path) {
     if (find_hash(p.hash) == nullptr) refuse("hash", p.hash, hash_names());
   }
   params without_capacity = p;
-  without_capacity.capacity = 0;  // so that no rate is computed, which may take a second for absurd numbers
+  without_capacity.capacity = 0;  // avoids computing an FPR, which may take a second for absurd numbers
   if (p.key_check != 0) {
-    without_capacity.secret = secret_key{};  // any will do: whether it is the right one is not the header's affair
+    without_capacity.secret = secret_key{};  // any secret will do: the header is checked without it
     without_capacity.key_check = 0;
   }
   try {
@@ -45,13 +45,12 @@ void check_known(const params& p, const std::string& path) {
 
 namespace {
 
-// A file's params, with the secret that the caller has for them.
+// The parameters of a file, with the secret given by the caller.
 params unlocked(params p, const std::optional<secret_key>& secret, const std::string& path, bool facts_only = false) {
   check_known(p, path);
   if (p.key_check != 0 && !secret && !facts_only) refuse_without_secret(p, path);
   if (p.key_check == 0 && secret) {
-    throw error(errc::incompatible,
-                {"the filter is not keyed: it has no secret", path, "", "", hint::leave_out_the_secret});
+    throw error(errc::incompatible, {"the filter is not keyed", path, "", "", hint::leave_out_the_secret});
   }
   if (secret && key_check(*secret) != p.key_check) {
     throw error(errc::incompatible, {"the filter is keyed with another secret", path,
@@ -145,7 +144,7 @@ any_filter any_filter::clone() const {
   auto b = std::make_unique<impl>(parameters().without_log(), std::move(copy));
   b->window = impl_->window;
   const bool was_cut_off = impl_->opened_from && !impl_->opened_from->clean;
-  if (was_cut_off && !is_writable()) b->estimate_count();  // else it was estimated when it was opened
+  if (was_cut_off && !is_writable()) b->estimate_count();  // otherwise it was estimated when the filter was opened
   return any_filter(std::move(b));
 }
 

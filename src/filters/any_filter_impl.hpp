@@ -1,4 +1,4 @@
-// The state of an any_filter, and the loops over keys that its calls share: layout, hash or scheme, storage and counts.
+// any_filter::impl: layout, hash or scheme, storage and counts of an any_filter, and the common loops over keys.
 #pragma once
 
 #include <bloomery/any_filter.hpp>
@@ -48,17 +48,17 @@ struct any_filter::impl {
   hash_seed seed;
   std::optional<generations> window;  // of sliding-window filters
 
-  // The storage, looked into once: it does not move any more.
+  // Address and size of the storage, which no longer moves.
   std::uint8_t* data = nullptr;
   std::uint64_t bytes = 0;
   key_counts* counts = nullptr;
   mapped_storage* mapped = nullptr;
-  format::page_check* unverified = nullptr;  // of a file whose pages are verified before their first use
-  bool is_special = false;                   // a window, or `unverified`: lookups need more than the layout's own call
-  const removal_calls* removals = nullptr;   // of a counting filter
+  format::page_check* unverified = nullptr;  // of a file whose pages are verified before their first use; else null
+  bool is_special = false;  // a window, or `unverified`: lookups need more than the layout's own function
+  const removal_calls* removals = nullptr;  // of a counting filter
   std::uint32_t cell_bits = 1;
   static constexpr auto no_keys = static_cast<key_kind>(~0u);
-  key_kind takes = no_keys;  // without the filter's secret it stays so
+  key_kind takes = no_keys;  // unchanged if the filter's secret is missing
 
   impl(params p, std::variant<heap_storage, mapped_storage> s)
       : parameters(std::move(p)),
@@ -85,7 +85,8 @@ struct any_filter::impl {
     is_special = window.has_value();
   }
 
-  // From now on pages are verified before their first use. Those that say where cells are: at once.
+  // From now on, pages are verified before their first use. Pages that determine the positions of cells are verified
+  // now.
   void verify_on_use(format::page_check* pages) {
     if (pages == nullptr) return;
     unverified = pages;
@@ -125,14 +126,14 @@ struct any_filter::impl {
       refuse(kind);
   }
 
-  // Apart, so that a call on one key saves no registers for it.
+  // Out of line, so that the fast path need not spill registers.
   [[noreturn, gnu::cold, gnu::noinline]] void refuse(key_kind kind) const {
     if (takes == no_keys) refuse_without_secret(parameters, "");
     throw error(errc::incompatible,
-                {"keys of another kind than the filter's", "", name_of(parameters.keys), name_of(kind), ""});
+                {"the keys are of the wrong kind", "", name_of(parameters.keys), name_of(kind), ""});
   }
 
-  // Keys of the filter's kind, or hashes that it can use.
+  // Accepts keys of the filter's kind, or hashes that it can use.
   void want(key_span keys) const {
     switch (keys.form()) {
       case key_span::form_of_keys::views:
@@ -149,15 +150,16 @@ struct any_filter::impl {
   }
 
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_hashes() const {
-    throw error(errc::incompatible, {"the filter takes no hashes: its scheme reads the keys themselves", "", "a layout",
-                                     "scheme " + parameters.scheme, "insert and look up the keys themselves"});
+    throw error(errc::incompatible,
+                {"the filter accepts no hashes, because its scheme reads the keys themselves", "", "a layout",
+                 "scheme " + parameters.scheme, "insert and look up the keys themselves"});
   }
 
   bool uses_hash64() const { return layout != nullptr && layout->bulk != nullptr; }
 
   void want_hash64s() const {
     if (uses_hash64()) return;
-    throw error(errc::incompatible, {"the filter takes no halves of hashes", "", "a plain layout that reads 64 bits",
+    throw error(errc::incompatible, {"the filter does not accept hash64s", "", "a plain layout that reads 64 bits",
                                      parameters.layout + parameters.scheme, hint::insert_whole_hashes});
   }
 
@@ -167,7 +169,7 @@ struct any_filter::impl {
     if (mapped != nullptr && !mapped->writable()) detail::refuse_writing();
   }
 
-  // Pages to be checksummed at close: those with a cell of a key that changed one.
+  // Marks the pages of changed cells, which need new checksums at close.
   void changed(std::span<const std::uint64_t> cells) {
     if (mapped == nullptr) return;
     for (const std::uint64_t cell : cells) mapped->changed(cell * cell_bits >> 3);
@@ -177,7 +179,7 @@ struct any_filter::impl {
     if (mapped != nullptr) mapped->changed_all();
   }
 
-  // Marks the pages of new keys, in a mapped file; of all keys, where each counts.
+  // Marks the pages of new keys in a mapped file. Counting filters: of all keys, because each changes its counters.
   void on_inserted(const hash_span& keys, const std::uint8_t* is_new) {
     if (layout->bulk != nullptr) {  // all cells of a key are in one block, and that in one page
       const bulk_target target = layout->bulk(data, parameters.geometry);
@@ -199,12 +201,12 @@ struct any_filter::impl {
     }
   }
 
-  // What the count goes up by.
+  // The increase of the count.
   std::uint64_t counted_of(const hash_span& keys, std::uint64_t all_new) const {
     return removals != nullptr ? keys.size() : all_new;
   }
 
-  // Sliding-window filters: a key changes its block, and the count of its generation at the front.
+  // Sliding-window filters: a key changes its block, and the count of its generation in the state before the blocks.
   std::uint64_t insert_in_window(const hash_span& keys, std::uint8_t* is_new) {
     return window->each_run(data, keys.size(), [&](std::uint32_t epoch, std::size_t first, std::size_t count) {
       const hash_span some = keys.part(first, count);
@@ -239,19 +241,20 @@ struct any_filter::impl {
     return answer != 0;
   }
 
-  // Whether the state of a window's generations, which came from a file, can be. A writer may be at a dirty one.
+  // Checks the state of a window's generations, which came from a file. A dirty file may have an active writer.
   void check_window(const file_info& info, bool alone, const std::string& path) const {
     if (window) window->check({data, bytes}, info.clean || alone, path);
   }
 
   window_facts window_now() const { return facts_of_window(parameters, {data, bytes}, window->epoch(data)); }
 
-  // At least as many keys of a log as the file has pages: nearly all pages change, so they are marked at once.
+  // Whether at least as many keys of a log are inserted as the file has pages. Then nearly all pages change, so all are
+  // marked at once.
   bool is_bulk_of_log(const hash_span& keys, const std::uint8_t* is_new) const {
     return keys.form() == hash_span::kind::hash64s && is_new == nullptr && keys.size() >= bytes / 4096;
   }
 
-  // Returns how many were certainly new.
+  // Returns the number of certainly new keys.
   std::uint64_t insert_source(const hash_span& keys, std::uint8_t* is_new) {
     if (window) {
       const std::uint64_t unseen = insert_in_window(keys, is_new);
@@ -307,7 +310,7 @@ struct any_filter::impl {
     return all_removed;
   }
 
-  // Called after the insertion of one key. `hash_it` computes its hash if a caller needs it.
+  // Called after one key was inserted. `hash_it` computes its hash if needed.
   template <class HashIt>
   bool counted(bool is_new, HashIt hash_it) {
     if (!is_new && removals == nullptr) return false;
@@ -350,8 +353,8 @@ struct any_filter::impl {
     return std::all_of(used.begin(), used.end(), [&](std::uint64_t cell) { return test_bit(data, cell); });
   }
 
-  // Calls work(source, first) for keys from `first` on: hashes as they are, and so integers if the kernels hash them;
-  // other keys hashed batch by batch. Requires a layout.
+  // Calls work(source, first) for the keys from `first` on. Hashes are passed unchanged, and so are integers that the
+  // kernels hash. Other keys are hashed batch by batch. Requires a layout.
   template <class Work>
   void each_source(key_span keys, Work work) const {
     switch (keys.form()) {
@@ -422,7 +425,7 @@ struct any_filter::impl {
     }
   }
 
-  // Whether sorting keys by block may pay: a file that gets few keys would have all its pages marked as changed.
+  // Whether partitioning keys by block may pay. In a file that gets few keys it would mark all pages as changed.
   bool takes_in_bulk(std::size_t count, unsigned threads) const {
     return uses_hash64() && (mapped == nullptr || count >= bytes / 4096) &&
            bulk_insert_pays(layout->bulk(data, parameters.geometry), count, threads);
@@ -435,12 +438,12 @@ struct any_filter::impl {
     return all_new;
   }
 
-  // What ones() counts: counters, and elsewhere bits. A static filter's cells are values, and any of them may be 0.
+  // The number of cells counted by ones(): counters, otherwise bits. In a static filter, any cell may be 0.
   std::uint64_t cells() const {
     return removals != nullptr ? parameters.geometry.bits / cell_bits : parameters.geometry.bits;
   }
 
-  // Cells that are not 0. In a stranger's file the last byte's unused bits may be set: never more than all.
+  // Non-zero cells. In an untrusted file, unused bits of the last byte may be set, so the count is limited to all bits.
   std::uint64_t ones() const {
     if (window) return measure_fill(parameters, {data, bytes}).ones;
     if (removals != nullptr) return removals->cells_used({data, bytes});
@@ -448,24 +451,24 @@ struct any_filter::impl {
   }
   std::uint64_t zeros() const { return cells() - ones(); }
 
-  // Sliding-window filters: the counts of the generations, because bits do not show which keys are in several.
+  // Sliding-window filters use the counts of the generations, because bits do not show which keys are in several.
   estimate estimated_keys() const {
     if (window) return {static_cast<double>(window_now().keys_held()), 0};
     return bloomery::estimated_keys(parameters, ones());
   }
 
-  // Rates of very many probes take a second each: what needs many of them does without.
+  // With many probes, computing an FPR takes a second, so functions that need many FPRs skip them.
   bool has_slow_rates() const { return parameters.geometry.probes > layouts::classic::most_chosen_probes; }
 
-  // After opening: bytes of which not all are a filter have not been looked at before.
+  // Called after opening: checks bytes that are not cells, which have not been checked before.
   void check_bytes(const std::string& path) const {
     if (layout != nullptr && layout->check_bytes != nullptr) layout->check_bytes(parameters, {data, bytes}, path);
   }
 
-  // After a merge, or after a writer that was killed, the bits know more than the count. With all bits set there are at
-  // least as many keys as leave one clear, and one.
+  // After a merge, or after a killed writer, the bits show more keys than the count. If all bits are set, uses the
+  // number of keys that leaves one bit clear, at least 1.
   void estimate_count() {
-    if (window) {  // its generations have counted on
+    if (window) {  // the generations have their own counts
       inserted() = std::max(inserted(), window_now().keys_held());
       counts->is_estimate = true;
       return;
@@ -480,7 +483,7 @@ struct any_filter::impl {
     set_estimated_count(clear == 0 ? std::max(keys, 1.0) : keys);
   }
 
-  // At least as many as were counted.
+  // Never below the present count.
   void set_estimated_count(double keys) {
     const auto rate = [this](std::uint64_t n) { return has_slow_rates() ? 0 : bloomery::expected_fpr(parameters, n); };
     inserted() = std::max(inserted(), expected_insertions(keys, rate));

@@ -1,4 +1,4 @@
-// Filters chosen at run time: calls on keys and on hashes.
+// any_filter: inserts, lookups and removals of keys and hashes.
 #include "filters/any_filter_impl.hpp"
 
 #include <cstdint>

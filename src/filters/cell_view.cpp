@@ -1,3 +1,4 @@
+// cell_view: the values of the cells of a filter.
 #include <bloomery/cells.hpp>
 
 #include <bloomery/detail/bits.hpp>
@@ -89,7 +90,7 @@ std::uint64_t cell_view::count_set(std::uint64_t from, std::uint64_t to) const {
   while (from < to) {
     const segment& l = layers_[layer_of(from)];
     const std::uint64_t end = std::min(to, l.first_cell + l.cells);
-    // Whole bytes at once: from whichever end their bits are counted, they are the same.
+    // Counts whole bytes at once, which does not depend on the order of their bits.
     const bool whole_byte = kind_ == kind::bit && (from - l.first_cell) % 8 == 0 && end - from >= 8;
     const std::uint64_t bytes = whole_byte ? (end - from) / 8 : 0;
     set += whole_byte ? count_ones(l.bytes.subspan((from - l.first_cell) / 8, bytes)) : value(from) != 0;

@@ -1,3 +1,4 @@
+// Explanation of a lookup: the cells of a key of a filter in memory or in a file.
 #include "filters/explain.hpp"
 
 #include <bloomery/detail/bits.hpp>
@@ -87,7 +88,7 @@ std::vector<std::uint64_t> cells_of(const any_filter& filter, key_span one_key) 
 }  // namespace
 
 key_explanation explain_key(const any_filter& filter, key_span one_key) {
-  if (one_key.empty()) throw error(errc::invalid_argument, {"a key to explain", "keys", "1", "0", hint::none});
+  if (one_key.empty()) throw error(errc::invalid_argument, {"no key to explain", "keys", "1", "0", hint::none});
   key_explanation result;
   key_span key = one_key.part(0, 1);
   key_hash hash{};

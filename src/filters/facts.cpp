@@ -1,3 +1,4 @@
+// filter_facts of local filters: fill, consistency, window, log and layers.
 #include "filters/facts.hpp"
 
 #include <bloomery/detail/fuse.hpp>
@@ -114,7 +115,7 @@ log_facts empty_log_facts(const std::string& path, const params& filter, std::ui
 filter_facts facts_of(const any_filter& filter, info_depth depth) {
   if (depth != info_depth::counts) filter.verify();
   const file_info* const file = filter.opened_from();
-  const bool was_cut_off = file != nullptr && !file->clean;  // still so if it is open for reading
+  const bool was_cut_off = file != nullptr && !file->clean;  // also if it is open for reading
   filter_facts facts;
   facts.parameters = filter.parameters();
   facts.parameters.secret.reset();

@@ -1,3 +1,4 @@
+// file_edit: an atomic change of a filter file.
 #include <bloomery/any_filter.hpp>
 
 #include "file/open_file.hpp"

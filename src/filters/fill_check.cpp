@@ -1,3 +1,4 @@
+// fill_check: the comparison of set bits with the number expected from the key count.
 #include <bloomery/measure.hpp>
 
 #include <bloomery/layouts/classic.hpp>

@@ -1,3 +1,4 @@
+// filter_handle: calls on many keys in limited steps, and the errors of unsupported operations.
 #include <bloomery/filter_handle.hpp>
 
 #include <bloomery/any_filter.hpp>
@@ -35,7 +36,7 @@ void filter_handle::check_limits() const {
     throw error(errc::unavailable, {"the deadline has passed", "", "", "", ""});
 }
 
-// Calls some(first, count), which returns how many keys it changed, for keys_of_a_call keys after another.
+// Calls some(first, count) for each run of keys_of_a_call keys; it returns how many keys changed.
 template <class Some>
 change_result filter_handle::in_calls(key_span keys, Some some) {
   change_result done;
@@ -50,7 +51,8 @@ change_result filter_handle::in_calls(key_span keys, Some some) {
       const change_result& more = e.done();
       throw partial_error(e, {done.keys + more.keys, done.changed + more.changed}, e.undecided());
     } catch (const error& e) {
-      // A server may refuse a command in the midst of others; a filter that was opened for reading takes no key at all.
+      // A server may refuse a command after it has executed others. A filter that was opened for reading accepts no key
+      // at all.
       const bool sent = capabilities().is_remote && capabilities().can_insert;
       const bool refused = e.code() == errc::incompatible || e.code() == errc::invalid_argument ||
                            (e.code() == errc::not_permitted && !sent);
@@ -63,8 +65,8 @@ change_result filter_handle::in_calls(key_span keys, Some some) {
 
 change_result filter_handle::insert(key_span keys, std::span<std::uint8_t> is_new) {
   if (!is_new.empty() && is_new.size() != keys.size()) {
-    throw error(errc::invalid_argument, {"insert: the answers have another size than the keys", "is_new",
-                                         std::to_string(keys.size()), std::to_string(is_new.size()), ""});
+    throw error(errc::invalid_argument, {"insert: the output has the wrong size", "is_new", std::to_string(keys.size()),
+                                         std::to_string(is_new.size()), ""});
   }
   return in_calls(keys, [&](std::size_t first, std::size_t count) {
     return insert_some(keys.part(first, count), is_new.empty() ? nullptr : is_new.data() + first);
@@ -73,7 +75,7 @@ change_result filter_handle::insert(key_span keys, std::span<std::uint8_t> is_ne
 
 change_result filter_handle::remove(key_span keys, std::span<removal> results) {
   if (!results.empty() && results.size() != keys.size()) {
-    throw error(errc::invalid_argument, {"remove: the answers have another size than the keys", "results",
+    throw error(errc::invalid_argument, {"remove: the output has the wrong size", "results",
                                          std::to_string(keys.size()), std::to_string(results.size()), ""});
   }
   return in_calls(keys, [&](std::size_t first, std::size_t count) {
@@ -106,7 +108,7 @@ bool filter_handle::contains(std::uint64_t key) {
   return answer != 0;
 }
 
-// What a kind of filter does not override, it cannot do.
+// Operations that a kind of filter does not override are unsupported.
 
 key_span filter_handle::prepare(key_span keys, std::vector<key_hash>&) const { return keys; }
 
@@ -128,11 +130,11 @@ void filter_handle::commit() {}
 
 cell_view filter_handle::cells() const {
   throw error(errc::incompatible, {"the cells of this filter are on servers", "", "a filter in memory or in a file", "",
-                                   "pull it first, or ask explain() for the cells of a key"});
+                                   "copy it into memory first, or call explain() for the cells of a key"});
 }
 
 key_explanation filter_handle::explain(key_span) {
-  refuse("this kind of filter does not show the cells of a key", parameters());
+  refuse("this kind of filter cannot show the cells of a key", parameters());
 }
 
 const any_filter* filter_handle::local() const noexcept { return nullptr; }

@@ -1,3 +1,4 @@
+// Folding: the bitwise or of adjacent blocks or bits.
 #include <bloomery/fold.hpp>
 
 #include <bloomery/error.hpp>
@@ -78,16 +79,19 @@ geometry foldable_geometry(const params& p, std::uint64_t multiple) {
   const units u = units_of(p);
   if (u.count == 0) {
     throw error(errc::invalid_argument,
-                {"only layouts of bits fold", "", "one of " + layout_names(), "'" + p.layout + p.scheme + "'",
+                {"this filter cannot be folded", "", "one of " + layout_names(), "'" + p.layout + p.scheme + "'",
                  p.scheme.empty() ? error_hint(hint::make_final_size)
-                                  : error_hint(hint::use_a_layout, "a scheme's sizes are its system's own")});
+                                  : error_hint(hint::use_a_layout,
+                                               "use a layout: the sizes of a scheme follow the rules of its system")});
   }
   if (!std::has_single_bit(multiple)) {
-    throw error(errc::invalid_argument, {"a size to fold from", "fold", "a power of 2", std::to_string(multiple), ""});
+    throw error(errc::invalid_argument,
+                {"the multiple is invalid", "fold", "a power of 2", std::to_string(multiple), ""});
   }
   const std::uint64_t rounded = u.count + (-u.count & (multiple - 1));
   if (rounded < u.count || rounded > std::numeric_limits<std::uint64_t>::max() / u.bits) {
-    throw error(errc::too_large, {"bits of a filter", "fold", "", "more than 2^64", hint::halve_less_often});
+    throw error(errc::too_large,
+                {"the size to fold from is too large", "fold", "", "more than 2^64", hint::halve_less_often});
   }
   return {rounded * u.bits, p.geometry.probes};
 }
@@ -106,7 +110,7 @@ params folded(const params& p, unsigned times) {
 heap_storage fold(const params& p, std::span<const std::uint8_t> bytes, unsigned times) {
   const params small = folded(p, times);
   if (bytes.size() != bytes_for(p.geometry.bits)) {
-    throw error(errc::invalid_argument, {"bytes of a filter", "fold", std::to_string(bytes_for(p.geometry.bits)),
+    throw error(errc::invalid_argument, {"wrong number of bytes", "fold", std::to_string(bytes_for(p.geometry.bits)),
                                          std::to_string(bytes.size()), ""});
   }
   if (times == 0) {

@@ -1,3 +1,4 @@
+// Generations of a sliding-window filter: epochs, key counts, checks of a file's state, and merging.
 #include <bloomery/detail/generations.hpp>
 
 #include <bloomery/sizing.hpp>
@@ -28,7 +29,7 @@ const layout_row& row_of(const params& p) {
 void check_size(const params& p, std::span<const std::uint8_t> bytes) {
   row_of(p).check(p.geometry);
   if (bytes.size() == bytes_for(p.geometry.bits)) return;
-  throw error(errc::invalid_argument, {"bytes of a filter", "window", std::to_string(bytes_for(p.geometry.bits)),
+  throw error(errc::invalid_argument, {"wrong number of bytes", "window", std::to_string(bytes_for(p.geometry.bits)),
                                        std::to_string(bytes.size()), ""});
 }
 
@@ -80,8 +81,8 @@ std::uint64_t generations::now() const {
 }
 
 void generations::refuse_insertions() {
-  throw error(errc::too_large,
-              {"a window takes no more insertions", "window", "at most 2^62 of them", "", hint::begin_empty});
+  throw error(errc::too_large, {"the window has reached the maximum number of insertions", "window",
+                                "at most 2^62 of them", "", hint::begin_empty});
 }
 
 void generations::begin_generation(std::uint8_t* bytes, const window_state& s, std::uint64_t epoch) noexcept {
@@ -115,8 +116,8 @@ void generations::check(std::span<const std::uint8_t> bytes, bool settled, const
 
 std::uint64_t generations::unite(std::uint8_t* bytes, const std::uint8_t* other) const {
   if (by_keys_) {
-    throw error(errc::incompatible, {"windows that go by keys cannot be merged", "", "windows that go by time",
-                                     "by keys", hint::use_window_by_time});
+    throw error(errc::incompatible, {"windows of keys cannot be merged", "", "windows of time", "a window of keys",
+                                     hint::use_window_by_time});
   }
   const window_state a = window_state::of(bytes);
   const window_state b = window_state::of(other);
@@ -145,7 +146,7 @@ void merge_windows(const params& p, std::span<std::uint8_t> into, std::span<cons
 
 namespace {
 
-// Files of earlier versions have room for a seventh of the capacity in each slice of time.
+// Files of earlier versions are sized for a seventh of the capacity in each slice of time.
 std::uint64_t keys_per_slice(const params& p, const window_calls& calls) {
   constexpr double rounding = 1 + 1e-9;
   const keys_by_generation fullest = fullest_generations(p.window(), p.capacity);

@@ -1,4 +1,4 @@
-// The hashes of a key_span, by a hash that is chosen at run time.
+// Hashing of a key_span by a hash that is chosen at run time.
 #pragma once
 
 #include <bloomery/any_filter.hpp>
@@ -16,7 +16,7 @@
 
 namespace bloomery {
 
-inline constexpr std::size_t keys_of_a_batch = 256;  // a multiple of 64: a batch fills whole words of the answer
+inline constexpr std::size_t keys_of_a_batch = 256;  // a multiple of 64: a batch fills whole words of the bitmap
 
 /// Calls work(first, count) for each batch of `total` keys.
 template <class Work>
@@ -27,8 +27,8 @@ void in_batches(std::size_t total, Work work) {
 
 namespace detail {
 
-// In small steps: 256 views would take a page of the stack, as 256 hashes do, and loads of one would wait for stores to
-// the other at the same place of its page.
+// In small steps: 256 views take a page of the stack, and so do 256 hashes. Loads from one would wait for stores to the
+// other at the same page offset.
 [[gnu::noinline]] inline void hash_strings(const hash_row& hash, const hash_seed& seed, key_span keys, key_hash* out) {
   std::array<std::string_view, 64> views;
   for (std::size_t first = 0; first < keys.size(); first += views.size()) {
@@ -40,14 +40,14 @@ namespace detail {
 
 }  // namespace detail
 
-/// Writes the hash of each key. Requires text or integers, whichever the filter has.
+/// Writes the hash of each key. Requires text or integers, according to the filter.
 inline void hash_keys(const hash_row& hash, const hash_seed& seed, key_span keys, key_hash* out) {
   if (keys.form() == key_span::form_of_keys::integers) return hash.of_integers(seed, keys.integers(), out);
   if (keys.form() == key_span::form_of_keys::views) return hash.of_bytes(seed, keys.views(), out);
   detail::hash_strings(hash, seed, keys, out);
 }
 
-/// The keys as hashes in `room`, if the filter takes hashes.
+/// The keys as hashes in `room` if the filter accepts hashes, otherwise unchanged.
 inline key_span hashed(const any_filter& filter, key_span keys, std::vector<key_hash>& room) {
   if (!filter.uses_hashes() || keys.form() == key_span::form_of_keys::hashes) return keys;
   room.resize(keys.size());

@@ -1,3 +1,4 @@
+// Judgement of an FPR: the highest FPR that chance explains for a filter that holds exactly its capacity.
 #include <bloomery/judgement.hpp>
 
 #include <bloomery/filter_facts.hpp>
@@ -30,13 +31,13 @@ fpr_judgement judgement_of(double fpr, double target, double limit) {
   return {verdict, fpr, target, limit};
 }
 
-// E exp(4 s - s^2 / 2): the logarithm has the mean ln E - s^2 / 2. It rises up to s = 4.
+// E exp(4 s - s^2 / 2): the logarithm has mean ln E - s^2 / 2. The value increases up to s = 4.
 double reach(double expected, double variance) {
   const double s = std::min(std::sqrt(std::log1p(variance)), fpr_judgement_sigmas);
   return expected * std::exp(fpr_judgement_sigmas * s - s * s / 2);
 }
 
-// The generations of a sliding-window filter are filters of their own, whose FPRs and variances add up. On servers they
+// The generations of a sliding-window filter are separate filters, whose FPRs and variances add up. On servers they
 // have another layout than in memory, and the geometry is that of one generation.
 double variance_of_window(const params& p, std::uint64_t keys) {
   const layout_row* row = find_layout(p.layout);
@@ -54,7 +55,7 @@ double variance_at(const params& p, std::uint64_t keys) {
   return relative_variance_of_rate(occupancy_for(p), static_cast<double>(keys));
 }
 
-// The FPR that is expected at capacity; the target FPR where it takes long to compute, or follows from more than params.
+// The expected FPR at capacity; the target FPR if computing it takes long, or depends on more than params.
 double expected_at(const params& p, std::uint64_t keys) {
   const bool is_shared_window = p.has_window() && family_of(p) != family::sliding_window;
   if (has_slow_rates(p) || p.capacity == 0 || is_shared_window) return p.target_fpr;
@@ -62,7 +63,8 @@ double expected_at(const params& p, std::uint64_t keys) {
   return expected <= tolerated_by_size_rules * p.target_fpr ? expected : p.target_fpr;
 }
 
-// The bitmaps of a Guava chain each have the target FPR, or that of half their bits, which is when the next one is added.
+// Each bitmap of a Guava chain has the target FPR, or the FPR with half its bits set, at which the next bitmap is
+// added.
 fpr_judgement judge_chain(const filter_facts& facts, double fpr) {
   const params& p = facts.parameters;
   if (!has_target(p.target_fpr)) return {fpr_verdict::no_target, fpr, p.target_fpr, 1};

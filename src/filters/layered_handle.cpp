@@ -1,4 +1,4 @@
-// Layered filters behind a filter_handle: for lookups, and what they report about themselves.
+// Handles of layered filters: lookups and facts.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/detail/checks.hpp>
@@ -38,7 +38,7 @@ filter_facts facts_of(const layered_filter& filter, std::uint64_t now, info_dept
   facts.count_is_at_most = p.is_shared;
   if (p.maximum != 0) facts.keys_left = p.maximum - std::min(p.maximum, filter.keys());
 
-  // Most shards have equal layers with equally many keys.
+  // Most shards have equal layers with the same numbers of keys.
   std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint64_t>, double> known;
   const auto expected = [&](const filter_layer& layer) {
     const auto [found, is_new] = known.try_emplace({layer.geometry.bits, layer.geometry.probes, layer.keys}, 0);
@@ -70,7 +70,7 @@ filter_facts facts_of(const layered_filter& filter, std::uint64_t now, info_dept
       fill.cells_set += bits.ones;
       by_bits.add(bits.current_fpr);
     }
-    // A key belongs to each of the shards with equal probability.
+    // A key belongs to each shard with equal probability.
     expected_rate += by_keys.value() / static_cast<double>(p.shards);
     rate_now += by_bits.value() / static_cast<double>(p.shards);
   }
@@ -128,7 +128,7 @@ class layered_handle final : public filter_handle {
   }
 
   key_explanation explain(key_span one_key) override {
-    if (one_key.empty()) throw error(errc::invalid_argument, {"a key to explain", "keys", "1", "0", hint::none});
+    if (one_key.empty()) throw error(errc::invalid_argument, {"no key to explain", "keys", "1", "0", hint::none});
     std::vector<key_hash> room;
     key_explanation result;
     const key_hash hash = prepare(one_key.part(0, 1), room).hashes()[0];
@@ -169,7 +169,7 @@ class layered_handle final : public filter_handle {
   }
 
  private:
-  // When lookups in a window take place: the clock's time, but no earlier than the copy.
+  // The time of lookups in a window: that of the clock, but not before the copy.
   std::uint64_t now() const {
     const layered_params& p = filter_.parameters();
     if (!p.filter.has_window()) return 0;
@@ -177,8 +177,8 @@ class layered_handle final : public filter_handle {
   }
 
   layered_filter filter_;
-  std::optional<any_filter> hasher_;     // a small filter of the same hash; nothing without the secret
-  std::optional<std::uint64_t> ticked_;  // nothing: the system's clock
+  std::optional<any_filter> hasher_;     // a small filter with the same hash; empty without the secret
+  std::optional<std::uint64_t> ticked_;  // empty: the system's clock
 };
 
 std::vector<filter_layer> list_of(const scalable_layers& from) {

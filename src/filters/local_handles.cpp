@@ -1,9 +1,9 @@
-// Handles of filters in memory and in files: one adapter for each way in which such a filter changes.
+// Handles of filters in memory and in files: one adapter for each way in which a filter changes.
 //
-//   any_filter         changes in place: plain, counting in memory, sliding-window, static
-//   file_edit          changes as a whole: counting in a file
+//   any_filter         in place: plain, counting in memory, sliding-window, static
+//   file_edit          atomically: counting in a file
 //   rebuilding_filter  writes a log first, and grows by rebuilding
-//   scalable_layers    grows by layers
+//   scalable_layers    grows by adding layers
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/detail/checks.hpp>
@@ -27,7 +27,7 @@
 namespace bloomery {
 namespace {
 
-// One answer per key, or none if the caller wants none.
+// One result per key, or none if the caller needs none.
 template <class Answer>
 std::span<Answer> answers(key_span keys, Answer* wanted) {
   return {wanted, wanted == nullptr ? 0 : keys.size()};
@@ -39,7 +39,7 @@ double expected_fill(const params& p, std::uint64_t keys) {
   return -std::expm1(-static_cast<double>(keys) * p.geometry.probes / cells);
 }
 
-// What a handle of one filter of bits answers, wherever that filter is.
+// Common base of the handles of a single filter of bits.
 class handle_of_bits : public filter_handle {
  public:
   explicit handle_of_bits(bool writable) : writable_(writable) {}
@@ -76,7 +76,7 @@ class handle_of_bits : public filter_handle {
     if (filter.capacity() == 0 || capabilities().counts_copies) return false;
     if (!capabilities().has_window)
       return filter.insert_count() > filter.capacity() && judge_fpr(p, filter.expected_fpr()).is_broken();
-    // The counts of the generations as they are: window() would work out the FPR, too.
+    // Uses the stored counts of the generations: window() would also compute the FPR.
     const keys_by_generation& keys = window_state::of(filter.bytes().data()).keys;
     const std::uint64_t allowed = (filter.capacity() - 1) / window_slices + 1;
     if (*std::max_element(keys.begin(), keys.end()) <= allowed) return false;
@@ -101,8 +101,8 @@ class handle_of_bits : public filter_handle {
  protected:
   virtual const any_filter& bits() const noexcept = 0;
 
-  // The FPR by the counts of the generations, as if none of their keys recurred. Only the bits show that keys recur, and
-  // reading them takes time, so they are read if the counts alone break the target FPR.
+  // The FPR from the counts of the generations, assuming that no key recurs. Only the bits show recurring keys, and
+  // reading them takes time, so they are read only if the counts alone break the target FPR.
   double fpr_of_window(const window_facts& now) const {
     const params& p = bits().parameters();
     if (!judge_fpr(p, now.rate).is_broken()) return now.rate;
@@ -117,7 +117,7 @@ class handle_of_bits : public filter_handle {
   bool writable_;
 };
 
-// One that any_filter's own calls change.
+// Base of handles that are changed by any_filter's own functions.
 class handle_of_any_filter : public handle_of_bits {
  public:
   using handle_of_bits::handle_of_bits;
@@ -133,7 +133,7 @@ class handle_of_any_filter : public handle_of_bits {
     filter().set_clock([now] { return now; });
   }
 
-  // Copies of one key count once, and full counters stay full: only the counters tell.
+  // Copies of one key count once, and saturated counters stay saturated: only the counters show the FPR.
   void settle() override {
     if (!capabilities().counts_copies) return;
     const double fpr = filter().current_fpr();
@@ -170,7 +170,7 @@ class handle_of_any_filter : public handle_of_bits {
 
 class in_place_handle final : public handle_of_any_filter {
  public:
-  /// @param path  of the file; empty: none
+  /// @param path  path of the file; empty: none
   in_place_handle(any_filter filter, bool writable, std::string path = {})
       : handle_of_any_filter(writable), filter_(std::move(filter)), path_(std::move(path)) {}
 
@@ -223,7 +223,7 @@ class rebuilding_handle final : public handle_of_bits {
   bloomery::capabilities capabilities() const override {
     bloomery::capabilities result = handle_of_bits::capabilities();
     result.grows = true;
-    result.can_merge = result.can_clear = false;  // the log has no record of either
+    result.can_merge = result.can_clear = false;  // the log cannot record either of them
     return result;
   }
 
@@ -239,7 +239,7 @@ class rebuilding_handle final : public handle_of_bits {
     return facts;
   }
 
-  // The filter itself may be replaced by a rebuild meanwhile.
+  // Does not use the filter itself, which a rebuild may replace at the same time.
   key_span prepare(key_span keys, std::vector<key_hash>& room) const override { return hashed(hasher_, keys, room); }
 
   void settle() override { filter_.settle(); }
@@ -295,7 +295,7 @@ class scalable_handle final : public filter_handle {
   void clear() override { layers_.clear(); }
 
   key_explanation explain(key_span one_key) override {
-    if (one_key.empty()) throw error(errc::invalid_argument, {"a key to explain", "keys", "1", "0", hint::none});
+    if (one_key.empty()) throw error(errc::invalid_argument, {"no key to explain", "keys", "1", "0", hint::none});
     std::vector<key_hash> room;
     key_explanation result;
     result.hash = prepare(one_key.part(0, 1), room).hashes()[0];
@@ -332,7 +332,7 @@ class scalable_handle final : public filter_handle {
   }
 
  private:
-  // A filter of the layers' layout, kind of keys and hash: the first layer, but without keys.
+  // An empty filter with the layers' layout, kind of keys and hash.
   static any_filter hasher_for(params p) {
     p.layout = scalable_layers::layout_name();
     p.capacity = 1;
@@ -364,7 +364,7 @@ std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_o
   std::optional<format::open_file> file = format::open(path, options);
   const params found = file->parameters();
   if (writes && found.log_id() != 0 && !options.to_remove) {
-    file.reset();  // the log has the lock that counts
+    file.reset();  // the log has the effective lock
     return std::make_unique<rebuilding_handle>(rebuilding_filter::open(path, options), path);
   }
   if (writes && family_of(found) == family::counting)

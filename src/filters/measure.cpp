@@ -1,3 +1,4 @@
+// Measuring of a filter: lookups of random absent keys, confidence intervals, and the overlap of two filters.
 #include <bloomery/measure.hpp>
 
 #include <bloomery/any_filter.hpp>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::size_t batch = 4096;  // a multiple of 64: whole words of a bitmap
 
-// The keys of a seed: a counter, mixed by bijections, so that keys are distinct.
+// The keys of a seed: a counter mixed by bijections, so that all keys are distinct.
 struct random_keys {
   std::uint64_t seed;
   std::uint64_t word(std::uint64_t i) const { return mix64(mix64(i + mix64(seed)) ^ 0x9E3779B97F4A7C15u); }
@@ -45,7 +46,7 @@ class absent_lookups {
     }
   }
 
-  /// False positives among `count` keys from number `first` on. look_up(span of keys, bitmap)
+  /// Number of false positives among `count` keys from key number `first` on. Calls look_up(span of keys, bitmap).
   template <class LookUp>
   std::uint64_t hits(std::uint64_t first, std::size_t count, LookUp look_up) {
     const std::span<std::uint64_t> answers(answers_.data(), (count + 63) / 64);

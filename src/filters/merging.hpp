@@ -1,4 +1,4 @@
-// The refusal to merge a filter into a filter of another kind: it names the filter whose keys cannot be taken.
+// The error for a merge of incompatible kinds of filters, which names the source filter.
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -6,7 +6,7 @@
 
 namespace bloomery {
 
-/// @param source  the filter whose keys were to be merged into another
+/// @param source  the filter to be merged into another one
 /// @throws error incompatible, always
 [[noreturn]] inline void refuse_to_merge_from(const filter_handle& source) {
   const params& p = source.parameters();

@@ -1,11 +1,13 @@
-// A new rebuilding filter and its log, empty or of many keys. No kill leaves one of the two without the other for long:
+// Creation of a rebuilding filter and its log, empty or with many keys. A killed process never leaves one without the
+// other for long:
 //
-//   FILTER.log.unfinished   the new log; its lock keeps out other processes that make this filter
+//   FILTER.log.unfinished   the new log; its lock excludes other processes that create this filter
 //   FILTER.unfinished       the new filter; complete and synced before either file gets its name
-//   FILTER.log, FILTER      the names, in this order, each synced
+//   FILTER.log, FILTER      the final names, in this order, each synced
 //
-// A kill before the first rename leaves unfinished files, which the next process removes. A kill between the two leaves
-// the new log beside the unfinished filter of the same number: format::finish_renames() then does the second rename.
+// A process killed before the first rename leaves unfinished files, which the next process removes. If it is killed
+// between the two renames, the new log is beside the unfinished filter with the same number: format::finish_renames()
+// then performs the second rename.
 #include "filters/rebuilding_impl.hpp"
 
 #include <bloomery/error.hpp>
@@ -29,8 +31,8 @@ using namespace rebuilding;
 
 namespace {
 
-// The quickest layout that needs at most a quarter more memory than the best one. Blocks smaller than a cache line are
-// left out: they need more memory and are no quicker.
+// The fastest layout that needs at most a quarter more memory than the smallest. Layouts with blocks smaller than a
+// cache line are left out: they need more memory and are not faster.
 std::string layout_for(double rate) {
   constexpr std::uint64_t many = 1'000'000;
   constexpr std::uint32_t line_bits = 512;
@@ -55,7 +57,7 @@ std::string layout_for(double rate) {
   return std::string(found->name);
 }
 
-// The lock of a file, or nothing if the file does not exist. @throws error locked: another process writes it
+// The lock of a file; empty if the file does not exist. @throws error locked: another process is writing it
 posix::descriptor locked_if_any(const std::string& path, posix::locking how) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return {};
@@ -67,7 +69,7 @@ posix::descriptor locked_if_any(const std::string& path, posix::locking how) {
   return std::move(opened.file);
 }
 
-// A log without keys and without a filter: losing it loses nothing.
+// Whether the log has no keys and there is no filter: then it can be replaced without loss.
 bool is_empty_log(const std::string& log) {
   try {
     const key_log found = key_log::open(log);
@@ -77,12 +79,13 @@ bool is_empty_log(const std::string& log) {
   }
 }
 
-// A filter and its log under their unfinished names. The destructor removes what has not got its name.
+// A filter and its log under their unfinished names. The destructor removes files that have not been renamed.
 class new_files {
  public:
   /// Locks the unfinished log.
-  /// @param at_once  lock_old() first; else the caller does that later, and other processes may write the old filter
-  /// @throws error   locked: another process is making this filter; already_exists; as lock_old()
+  /// @param at_once  call lock_old() first; otherwise the caller does so later, and other processes may write the old
+  ///                 filter
+  /// @throws error   locked: another process is creating this filter; already_exists; as lock_old()
   new_files(const std::string& path, const params& p, const create_options& options, bool at_once)
       : name_(posix::behind_links(path)),
         log_name_(rebuilding_filter::log_path(name_)),
@@ -108,19 +111,19 @@ class new_files {
     if (!old_) old_ = locked_if_any(name_, lock_);
     if (!old_log_) old_log_ = locked_if_any(log_name_, lock_);
     if (!replace_ && (old_ || (old_log_ && !is_empty_log(log_name_)))) {
-      throw error(errc::already_exists, {"there is a file already", old_ ? shown_ : log_name_, "", "",
+      throw error(errc::already_exists, {"the file already exists", old_ ? shown_ : log_name_, "", "",
                                          old_ ? hint::choose_another_name : hint::rebuild_from_log});
     }
     key_log::check_replaceable(log_name_);
   }
 
-  /// Makes the name of the unfinished filter free. @throws error  locked, already_exists
+  /// Makes the name of the unfinished filter available. @throws error  locked, already_exists
   void begin_filter() {
     posix::free_name(filter_name(), name_, lock_);
     has_filter_ = true;
   }
 
-  /// Gives both files their names. Requires lock_old(). @throws error  not_permitted, io
+  /// Renames both files to their final names. Requires lock_old(). @throws error  not_permitted, io
   key_log publish() {
     format::remove_rebuild(name_, lock_);
     log_.sync();
@@ -130,7 +133,7 @@ class new_files {
     try {
       posix::rename_over(filter_name(), name_);
     } catch (const error&) {
-      // Once more: the log has replaced the old one, so the unfinished filter cannot be removed.
+      // Again: the log has replaced the old one, so the unfinished filter cannot be removed.
       if (::access(filter_name().c_str(), F_OK) != 0) throw;  // it has its name, and only the sync failed
       posix::rename_over(filter_name(), name_);
     }
@@ -140,7 +143,7 @@ class new_files {
  private:
   key_log begin(const params& p, const create_options& options, bool at_once) {
     const auto refuse = [&] {
-      throw error(errc::locked, {"another process is making this filter", name_, "", "", hint::wait_for_writer});
+      throw error(errc::locked, {"another process is creating this filter", name_, "", "", hint::wait_for_writer});
     };
     if (!format::finish_renames(name_, lock_)) refuse();
     if (at_once) lock_old();
@@ -202,7 +205,7 @@ rebuilding_filter rebuilding_filter::build(const std::string& path, params p, co
   p = completed(p.without_log());
   new_files files(path, p, options, false);
   key_log& log = files.log();
-  // Before there are keys in it: a new log may not be readable for more users than the old filter.
+  // Before it contains keys: a new log must not be readable by more users than the old filter.
   posix::take_mode_of(files.name(), posix::unfinished_name(log_path(files.name())));
   p.extra = log.parameters().extra;
   auto b = std::make_unique<impl>(files.name(), any_filter(params{.layout = "split_block512",

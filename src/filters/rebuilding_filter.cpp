@@ -1,4 +1,4 @@
-// Public calls of rebuilding_filter. How a rebuild works is in rebuilding_make.cpp.
+// rebuilding_filter: the public API. rebuilding_make.cpp describes rebuilds.
 #include "filters/rebuilding_impl.hpp"
 
 #include <bloomery/detail/checks.hpp>
@@ -19,7 +19,7 @@ rebuilding_filter::~rebuilding_filter() {
   try {
     close();
   } catch (...) {
-    // Keys that the filter lacks are in the log: the next writer inserts them.
+    // Keys missing from the filter are in the log: the next writer inserts them.
   }
 }
 

@@ -1,4 +1,4 @@
-// Growth of a rebuilding filter: when a larger one is made, and the thread that makes it while keys are inserted.
+// Growth of a rebuilding filter: the conditions for a rebuild, and the thread that rebuilds while keys are inserted.
 #include "filters/rebuilding_impl.hpp"
 
 #include <bloomery/sizing.hpp>
@@ -13,8 +13,8 @@ using namespace rebuilding;
 
 namespace {
 
-constexpr std::uint64_t small = 65'536;                     // keys: rebuilding at once beats starting a thread
-constexpr std::uint64_t tiny_log = std::uint64_t{1} << 20;  // bytes: not worth rewriting for its size alone
+constexpr std::uint64_t small = 65'536;  // keys: below, rebuilding at once is faster than starting a thread
+constexpr std::uint64_t tiny_log = std::uint64_t{1} << 20;  // bytes: too small to be rewritten for its size alone
 
 }  // namespace
 
@@ -28,8 +28,8 @@ std::uint64_t rebuilding_filter::impl::distinct() const {
   return estimate_distinct(filter.insert_count(), [this](std::uint64_t n) { return rate_at(n); });
 }
 
-// When n keys are in, n - losses were certainly new, with a standard deviation of sqrt(losses). Three of them are kept
-// as a margin.
+// After n distinct keys, n - losses were certainly new, with a standard deviation of sqrt(losses). The margin is three
+// standard deviations.
 void rebuilding_filter::impl::set_bounds() {
   const params& p = filter.parameters();
   const auto rate = [this](std::uint64_t n) { return rate_at(n); };
@@ -44,7 +44,7 @@ void rebuilding_filter::impl::set_bounds() {
 rebuilding_filter::impl::wanted rebuilding_filter::impl::growth() const {
   wanted w;
   w.p = filter.parameters();
-  // Beyond capacity, insert_count() says little about the number of distinct keys.
+  // Beyond capacity, insert_count() does not determine the number of distinct keys.
   w.keys = filter.insert_count() > counted_when_full ? log->estimate_distinct() : distinct();
   w.least = w.p.capacity;
   w.upto = log->bytes();
@@ -89,7 +89,7 @@ void rebuilding_filter::impl::finish() {
     remove_quietly(rebuilt_name(log_path(path)));
     failed = true;
     failure = std::current_exception();
-    // Retry only after some more keys. The log counts all of them, a full filter none.
+    // Retry only after some more keys, by the count of the log: a full filter counts none.
     retry_at = log->keys() + log->keys() / 16 + 1000;
     full_at = std::max(full_at, filter.insert_count() + filter.insert_count() / 16 + 1000);
   }
@@ -102,14 +102,16 @@ void rebuilding_filter::impl::throw_failure() {
     std::rethrow_exception(what);
   } catch (const error& e) {
     error_text text = e.text();
-    text.what = "it has all keys but could not be made larger, so its false-positive rate may exceed the target: " +
-                (text.where.empty() ? "" : text.where + ": ") + text.what;
+    text.what =
+        "the filter has all keys but could not be enlarged, so its false-positive rate may exceed the target: " +
+        (text.where.empty() ? "" : text.where + ": ") + text.what;
     text.where = path;
     throw error(e.code(), std::move(text));
   } catch (const std::bad_alloc&) {
-    throw error(errc::too_large, {"it has all keys but could not be made larger, so its false-positive rate may exceed "
-                                  "the target: out of memory",
-                                  path, "", "", hint::none});
+    throw error(errc::too_large,
+                {"the filter has all keys but could not be enlarged, so its false-positive rate may exceed "
+                 "the target: out of memory",
+                 path, "", "", hint::none});
   }
 }
 
@@ -117,7 +119,8 @@ void rebuilding_filter::impl::note_failure() const {
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& e) {
-    note(std::string("warning: it could not be made larger and continues as it is; its false-positive rate will exceed "
+    note(std::string("warning: the filter could not be enlarged and continues at its present size; its false-positive "
+                     "rate will exceed "
                      "the target: ") +
          e.what());
   }

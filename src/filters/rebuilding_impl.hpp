@@ -1,7 +1,11 @@
-// The state of a rebuilding_filter. Its functions are in rebuilding_make.cpp (a filter from its log),
-// rebuilding_growth.cpp (when a larger one is made, and the thread that makes it), rebuilding_create.cpp (a new filter and
-// its log), rebuilding_open.cpp (open, replay the log), rebuilding_recover.cpp (a filter whose files are damaged) and rebuilding_filter.cpp (the public
-// calls).
+// rebuilding_filter::impl: the state of a rebuilding_filter. Its functions are in
+//
+//   rebuilding_make.cpp     building a filter from its log
+//   rebuilding_growth.cpp   the conditions for a rebuild, and the thread that rebuilds
+//   rebuilding_create.cpp   creation of a filter and its log
+//   rebuilding_open.cpp     opening, and replay of the log
+//   rebuilding_recover.cpp  recovery of damaged files
+//   rebuilding_filter.cpp   the public API
 #pragma once
 
 #include <bloomery/error.hpp>
@@ -30,10 +34,10 @@ namespace rebuilding {
 inline constexpr double default_fpr = 0.01;
 inline constexpr std::uint64_t least_capacity = 1000;
 
-/// Refuses a filter that needs more of a key than the 64 bits in a log. @throws error incompatible
+/// Refuses a filter that reads more of a key's hash than the 64 bits in a log. @throws error incompatible
 void check_logs_suit(const params& p);
 
-/// Whether this is the log of this filter, by what their headers say.
+/// Whether the log belongs to the filter, according to their headers.
 bool is_log_of(const params& filter, const params& log);
 
 using format::rebuilt_name;
@@ -42,7 +46,7 @@ inline void remove_quietly(const std::string& path) noexcept { ::unlink(path.c_s
 
 inline std::uint64_t bytes_of_keys(std::uint64_t keys) { return keys * sizeof(std::uint64_t); }
 
-/// The most keys that `bytes` of a log can hold.
+/// Maximum number of keys in `bytes` bytes of a log.
 inline std::uint64_t keys_in(std::uint64_t bytes) {
   return (bytes - std::min(bytes, key_log::record_header_bytes)) / sizeof(std::uint64_t);
 }
@@ -50,24 +54,24 @@ inline std::uint64_t keys_in(std::uint64_t bytes) {
 }  // namespace rebuilding
 
 struct rebuilding_filter::impl {
-  /// What is to be made from the log.
+  /// The parameters of a rebuild.
   struct wanted {
-    params p;                               // complete but for geometry and capacity
-    std::optional<std::uint64_t> capacity;  // as the caller asked
-    std::uint64_t least = 0;                // the least capacity, if the caller asked for none
-    std::optional<std::uint64_t> keys;      // distinct keys; empty: to be counted
-    std::uint64_t upto = 0;                 // bytes of the log
-    bool anew = false;                      // rewrite the log, too
+    params p;                               // complete except for geometry and capacity
+    std::optional<std::uint64_t> capacity;  // as given by the caller
+    std::uint64_t least = 0;                // minimum capacity if the caller gave none
+    std::optional<std::uint64_t> keys;      // distinct keys; empty: not counted yet
+    std::uint64_t upto = 0;                 // bytes of the log to read
+    bool anew = false;                      // also rewrite the log
     bool salvage = false;
-    bool is_new = false;   // the filter does not have its name yet: both files are made under unfinished names
+    bool is_new = false;   // the filter does not have its name yet: both files are created under unfinished names
     bool no_lock = false;  // of create_options
     std::function<void()> watch = {};
-    callback<double(std::uint64_t)> target = {};  // by the capacity; empty: p.target_fpr
+    callback<double(std::uint64_t)> target = {};  // target FPR by capacity; empty: p.target_fpr
   };
 
   struct made {
     any_filter filter;
-    std::optional<key_log> log;  // if it was rewritten
+    std::optional<key_log> log;  // the new log, if it was rewritten
     std::uint64_t upto = 0;      // bytes of the old log that are in the filter
     std::uint64_t lost_keys = 0;
   };
@@ -118,10 +122,10 @@ struct rebuilding_filter::impl {
   static made make(const std::string& path, const std::string& metadata, const key_log& log, wanted w,
                    const std::atomic<bool>& cancel);
 
-  /// Inserts the keys that came since, and puts the new filter in the old one's place. @throws error damaged, io
+  /// Inserts the keys logged since then, and replaces the old filter by the new one. @throws error damaged, io
   void publish(made m);
 
-  /// Whether the log has more than twice the bytes that this many distinct keys need.
+  /// Whether the log is more than twice as long as this number of distinct keys requires.
   static bool is_wasteful(const key_log& log, std::uint64_t keys);
 
   // ---- growth: rebuilding_growth.cpp
@@ -129,19 +133,19 @@ struct rebuilding_filter::impl {
   /// Sets the counts at which the filter is nearly full and full.
   void set_bounds();
 
-  /// Before keys are inserted: takes a rebuild that is ready, and starts one if it is time. Returns how many keys there
-  /// is room for, at least one.
+  /// Called before keys are inserted: publishes a finished rebuild, and starts one if necessary. Returns the number of
+  /// keys that fit, at least one.
   std::uint64_t make_room();
 
-  /// Waits for the rebuild, if there is one, and takes its result. A failure is kept in `failure`.
+  /// Waits for a rebuild in progress and publishes its result. Stores an error in `failure`.
   void finish();
 
-  /// Throws `failure` and forgets it; nothing if there is none.
+  /// Throws `failure` once; does nothing if there is none.
   void throw_failure();
 
   // ---- opening: rebuilding_open.cpp
 
-  /// Refuses a log that lacks keys of the filter, while the filter is untouched. @throws error damaged
+  /// Refuses a log that lacks keys of the filter, before the filter is changed. @throws error damaged
   static void check_log(const file_info& info, const key_log& log, const std::string& name, file_check what);
 
   /// Inserts the keys of the log that may be missing in the filter. @throws error damaged, io
@@ -152,20 +156,20 @@ struct rebuilding_filter::impl {
   std::optional<key_log> log;  // if open for writing
   any_filter filter;
   callback<void(const std::string&)> notes;  // of open_options
-  callback<double(std::uint64_t)> target;    // of larger filters; empty: the present one
+  callback<double(std::uint64_t)> target;    // for larger filters; empty: the present target FPR
   std::unique_ptr<job> rebuilding;
-  std::uint64_t grow_at = 0;            // insert_count() at which the next filter is made
-  std::uint64_t retry_at = 0;           // keys of the log at which it is tried again after a failure
-  std::uint64_t full_at = 0;            // insert_count() at which inserting waits for it
+  std::uint64_t grow_at = 0;            // insert_count() at which the next filter is built
+  std::uint64_t retry_at = 0;           // number of keys in the log at which a failed rebuild is tried again
+  std::uint64_t full_at = 0;            // insert_count() at which inserts wait for the next filter
   std::uint64_t counted_when_full = 0;  // expected insert_count() at capacity
   std::uint64_t rebuilds = 0;
   std::uint64_t lost_keys = 0;
   std::uint64_t overgrown_at = 0;     // bytes of the log
   bool failed = false;                // the last rebuild failed
-  std::exception_ptr failure;         // its error, until it is thrown
+  std::exception_ptr failure;         // the error of the last rebuild, until it is thrown
   bool no_lock = false;               // of open_options
   bool recorded = false;              // the log has keys that the filter lacks
-  std::vector<std::uint64_t> record;  // hash64 of the keys that are being logged
+  std::vector<std::uint64_t> record;  // hash64 of the keys being logged
 
  private:
   double rate_at(std::uint64_t keys) const { return bloomery::expected_fpr(filter.parameters(), keys); }

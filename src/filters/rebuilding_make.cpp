@@ -1,12 +1,13 @@
-// A filter rebuilt from its log, and why a kill at any moment loses nothing:
+// Rebuilding of a filter from its log, without losing keys if the process is killed at any moment:
 //
 //   make      fills FILTER.rebuild from the log up to a position, syncs it, and marks it dirty with that position. If
-//             the log is to be rewritten, FILTER.log.rebuild comes first, with the next generation.
-//   publish   inserts the keys that came since into both, then renames FILTER.rebuild to FILTER and FILTER.log.rebuild
+//             the log is to be rewritten, FILTER.log.rebuild is written first, with the next generation.
+//   publish   inserts the keys logged since then into both, then renames FILTER.rebuild to FILTER and
+//   FILTER.log.rebuild
 //             to FILTER.log.
 //
-// A process that opens the filter for writing inserts what the log has behind the position, or all of the log if its
-// generation is not the one that the filter names. So each of the four pairs of files that a kill between the two
+// A process that opens the filter for writing inserts the keys of the log after the position, or all keys of the log if
+// its generation differs from the one in the filter. So each of the four pairs of files that a kill between the two
 // renames can leave is consistent.
 #include "filters/rebuilding_impl.hpp"
 
@@ -20,7 +21,7 @@ using namespace rebuilding;
 
 namespace {
 
-// Ends a rebuild whose result is not needed any more.
+// Ends a rebuild whose result is no longer needed.
 struct cancelled {};
 
 }  // namespace
@@ -42,7 +43,7 @@ rebuilding_filter::impl::made rebuilding_filter::impl::make(const std::string& p
   try {
     log_reading seen;
     if (w.anew) {
-      remove_quietly(log_name);  // of a rebuild that was killed
+      remove_quietly(log_name);  // left by a killed rebuild
       fresh = key_log::create(log_name, w.p, log.generation() + 1, {.replace = false, .no_lock = w.no_lock});
       posix::take_mode_of(w.is_new ? path : log_path(path), log_name);
       seen = log.write_distinct(*fresh, w.upto, may_end);
@@ -57,13 +58,13 @@ rebuilding_filter::impl::made rebuilding_filter::impl::make(const std::string& p
     if (w.target) w.p.target_fpr = w.target(w.p.capacity);
     if (static_cast<double>(w.p.capacity) < 0.99 * static_cast<double>(*w.keys)) {
       throw error(errc::invalid_argument,
-                  {"a capacity below the keys it has", path, std::to_string(*w.keys) + " or more",
+                  {"the capacity is below the number of keys", path, std::to_string(*w.keys) + " or more",
                    std::to_string(w.p.capacity), hint::use_larger_capacity});
     }
     remove_quietly(name);
     made m{any_filter::create(name, w.p, {.metadata = metadata, .replace = false, .sync = false, .no_lock = w.no_lock}),
            std::nullopt, w.upto, 0};
-    posix::take_mode_of(path, name);  // before there are keys in it
+    posix::take_mode_of(path, name);  // before it contains keys
     const key_log& source = fresh ? *fresh : log;
     const std::uint64_t upto = fresh ? fresh->bytes() : w.upto;
     const log_reading read = source.read(
@@ -98,7 +99,7 @@ void rebuilding_filter::impl::publish(made m) {
   if (!rest.whole()) {
     throw error(errc::damaged, {"the log is damaged", log_path(path), "", rest.damage_in_words(), hint::salvage_log});
   }
-  // The log first: a filter on disk must never count bytes of a log that the disk lacks.
+  // The log first: a filter on disk must never refer to bytes of a log that are not on disk.
   (m.log ? *m.log : *log).sync();
   // If a power failure undoes the rename, the old filter is still consistent with the log.
   posix::rename_over(rebuilt_name(path), path, false);
@@ -111,7 +112,7 @@ void rebuilding_filter::impl::publish(made m) {
   set_bounds();
   if (m.log) {
     m.log->rename(log_path(path), false);
-    log = std::move(m.log);  // also if syncing fails: the old log has no name any more
+    log = std::move(m.log);  // even if syncing fails: the old log no longer has a name
     posix::sync_folder_of(path);
   }
 }
@@ -124,10 +125,10 @@ void rebuilding_filter::rebuild(const rebuild_plan& plan) {
   impl& b = *impl_;
   b.want_writable();
   if (plan.rate && !(*plan.rate > 0 && *plan.rate < 1)) {
-    throw error(errc::invalid_argument, {"the false-positive rate is a probability", "rate", "above 0, below 1",
-                                         std::to_string(*plan.rate), ""});
+    throw error(errc::invalid_argument,
+                {"the target FPR is not a probability", "rate", "above 0, below 1", std::to_string(*plan.rate), ""});
   }
-  b.rebuilding.reset();  // what it makes would be out of date
+  b.rebuilding.reset();  // its result would be outdated
   impl::wanted w;
   w.p = b.filter.parameters();
   w.p.extra = b.log->parameters().extra;

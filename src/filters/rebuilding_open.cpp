@@ -1,4 +1,4 @@
-// Opening a rebuilding filter: its locks, the checks of its log, and the replay of keys that are in the log alone.
+// Opening of a rebuilding filter: locks, checks of the log, and replay of keys that are only in the log.
 #include "filters/rebuilding_impl.hpp"
 
 #include <bloomery/error.hpp>
@@ -24,8 +24,8 @@ using namespace rebuilding;
 
 void rebuilding::check_logs_suit(const params& p) {
   if (!p.scheme.empty()) {
-    throw error(errc::incompatible, {"a scheme has hashes of its own, and a log keeps 64 bits of the library's", "log",
-                                     "a layout", "scheme " + p.scheme, hint::use_a_layout});
+    throw error(errc::incompatible, {"a filter with a log cannot use a scheme, because a scheme has its own hashes",
+                                     "log", "a layout", "scheme " + p.scheme, hint::use_a_layout});
   }
   std::string names;
   for (const layout_row& row : layout_rows()) {
@@ -33,8 +33,8 @@ void rebuilding::check_logs_suit(const params& p) {
     if (row.name == p.layout) return;
     names.append(names.empty() ? "" : ", ").append(row.name);
   }
-  throw error(errc::incompatible, {"a log keeps 64 bits of a key's hash, and this layout needs more or other ones",
-                                   "layout", "one of " + names, p.layout, hint::use_listed_layout});
+  throw error(errc::incompatible, {"a log stores 64 bits of a key's hash, and this layout needs more", "layout",
+                                   "one of " + names, p.layout, hint::use_listed_layout});
 }
 
 bool rebuilding::is_log_of(const params& filter, const params& log) {
@@ -44,14 +44,14 @@ bool rebuilding::is_log_of(const params& filter, const params& log) {
 
 namespace {
 
-// The first byte of the log whose keys may be missing in the bits.
+// Byte offset in the log of the first key that may be missing in the bits.
 std::uint64_t not_in_bits(const file_info& info, const key_log& log) {
   return info.counts.log_generation == log.generation() ? info.counts.logged : 0;
 }
 
 [[noreturn]] void lost(const std::string& log, const std::string& what_is_lost) {
-  throw error(errc::damaged, {"the log is damaged, and a filter made of it would miss keys; lookups still work", log,
-                              "", what_is_lost, hint::salvage_log});
+  throw error(errc::damaged, {"the log is damaged, and a filter rebuilt from it would lack keys; lookups still work",
+                              log, "", what_is_lost, hint::salvage_log});
 }
 
 }  // namespace
@@ -69,16 +69,16 @@ void rebuilding_filter::impl::replay_log() {
   const std::uint64_t from = not_in_bits(*filter.opened_from(), *log);
   if (torn > 0) {
     log->cut_torn();
-    note("note: the last record of its log was not written to the end, " + std::to_string(torn) +
-         " bytes; it is cut off, and no key was reported as added that was in it");
+    note("note: the last record of the log is incomplete (" + std::to_string(torn) +
+         " bytes) and was removed; no insert of its keys had been acknowledged");
   }
   if (from == log->bytes()) return;
   std::uint64_t fresh = 0;
   const log_reading rest = log->read(
       from, [&](std::span<const std::uint64_t> hash64s) { fresh += filter.insert(key_span::of_hash64s(hash64s)); });
   if (!rest.whole()) lost(log_path(path), rest.damage_in_words());
-  note("note: inserted " + std::to_string(rest.keys) + " keys of its log again, " + std::to_string(fresh) +
-       " of them were missing");
+  note("note: inserted " + std::to_string(rest.keys) + " keys of the log again, " + std::to_string(fresh) +
+       " of which were missing");
 }
 
 rebuilding_filter rebuilding_filter::open(const std::string& path, const open_options& options) {
@@ -90,10 +90,10 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, const open_op
   const posix::locking lock = format::locking_of(options.no_lock);
   format::clean_up(name, lock);
   {
-    // Before the log is looked for: report a file that is not a filter, or a filter that keeps no log, as such.
+    // Before looking for the log: report a file that is not a filter, or a filter without a log.
     const mapped_storage header = mapped_storage::open(name);
     if (header.info().parameters.log_id() == 0) {
-      throw error(errc::incompatible, {"the filter keeps no log", path, "", "", hint::make_filter_with_log});
+      throw error(errc::incompatible, {"the filter has no log", path, "", "", hint::make_filter_with_log});
     }
   }
   std::optional<key_log> log;
@@ -102,11 +102,11 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, const open_op
   } catch (const error& e) {
     if (e.code() != errc::not_found) throw;
     throw error(errc::not_found,
-                {"the filter's log is missing, and keys cannot be added without it; lookups still work", log_path(name),
-                 "", "", hint::bring_back_log});
+                {"the filter's log is missing, and keys cannot be inserted without it; lookups still work",
+                 log_path(name), "", "", hint::bring_back_log});
   }
   format::finish_renames(name, lock, true);  // of a process that was killed while this one waited for the lock
-  // While the log is locked no other process writes the filter. All checks come before the filter is marked dirty.
+  // While the log is locked, no other process writes the filter. All checks come before the filter is marked dirty.
   {
     const mapped_storage header = mapped_storage::open(name);
     const params& p = header.info().parameters;
@@ -132,7 +132,7 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, const open_op
   }
   format::remove_rebuild(name, lock);
   b->set_bounds();
-  if (b->filter.insert_count() >= b->full_at) b->make_room();  // a writer was killed before it grew
+  if (b->filter.insert_count() >= b->full_at) b->make_room();  // a writer was killed before the filter grew
   return rebuilding_filter(std::move(b));
 }
 

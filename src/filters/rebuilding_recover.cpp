@@ -1,4 +1,4 @@
-// Recovery of a rebuilding filter: whatever has become of the filter's own file, or of a part of the log.
+// Recovery of a rebuilding filter whose own file, or a part of its log, is damaged.
 #include "filters/rebuilding_impl.hpp"
 
 #include <bloomery/error.hpp>
@@ -14,8 +14,8 @@ using namespace rebuilding;
 
 namespace {
 
-// Keeps both files under another name, as FILTER.damaged and its log: a rebuild from a damaged log loses keys that the
-// old filter may still find, and a torn record looks like a damaged one. @throws error already_exists, io
+// Keeps both files as FILTER.damaged and FILTER.damaged.log: a rebuild from a damaged log loses keys that the old
+// filter may still find, and an incomplete record looks like a damaged one. @throws error already_exists, io
 std::string keep_damaged(const std::string& name) {
   const std::string kept = name + ".damaged";
   const auto copy = [](const std::string& from, const std::string& to) {
@@ -24,7 +24,7 @@ std::string keep_damaged(const std::string& name) {
     if (!problem) return;
     const bool there = problem == std::errc::file_exists;
     throw error(there ? errc::already_exists : errc::io,
-                {"a damaged file is kept before it is replaced: " + problem.message(), to, "", "",
+                {"cannot keep the damaged file before replacing it: " + problem.message(), to, "", "",
                  there ? hint::remove_earlier_copy : hint::none});
   };
   if (std::filesystem::exists(name)) copy(name, kept);
@@ -43,13 +43,13 @@ rebuilding_filter rebuilding_filter::recover(const std::string& path, const rebu
   const auto look = [&] {
     old = inspect(name);
     if (!old.usable || old.info.parameters.log_id() != 0) return;
-    throw error(errc::incompatible, {"the filter keeps no log", path, "", "", hint::make_filter_with_log});
+    throw error(errc::incompatible, {"the filter has no log", path, "", "", hint::make_filter_with_log});
   };
   look();
   key_log log = key_log::open(log_path(name),
                               {.mode = access::read_write, .waiting = options.waiting, .no_lock = options.no_lock});
   format::finish_renames(name, lock, true);
-  look();  // again: the process that had the lock may have replaced it
+  look();  // again: the previous lock holder may have replaced it
   const bool its_own = old.usable && is_log_of(old.info.parameters, log.parameters());
   if (old.usable && !its_own && !plan.salvage) {
     throw error(errc::incompatible, {"the log beside it belongs to another filter", log_path(name),
@@ -79,10 +79,10 @@ rebuilding_filter rebuilding_filter::recover(const std::string& path, const rebu
     const std::string kept = keep_damaged(name);
     b->note("warning: the damaged filter and its log are kept, as " + kept + " and " + log_path(kept));
   }
-  if (!missing.empty()) b->note("warning: its log is not whole, and it goes on without what is lost: " + missing);
+  if (!missing.empty()) b->note("warning: the log is damaged; continuing without the lost keys: " + missing);
   if (log.torn_bytes() > 0) {
-    b->note("note: the last record of its log was not written to the end, " + std::to_string(log.torn_bytes()) +
-            " bytes; it is cut off");
+    b->note("note: the last record of the log is incomplete (" + std::to_string(log.torn_bytes()) +
+            " bytes) and was removed");
     log.cut_torn();
   }
   b->log = std::move(log);
@@ -113,15 +113,15 @@ std::string rebuilding_filter::missing_in(const file_info& filter, const key_log
   const key_counts& counts = filter.counts;
   if (counts.log_generation == log.generation()) {
     if (counts.logged <= log.bytes()) return "";
-    return std::to_string(keys_in(counts.logged - log.bytes())) + " keys or fewer are lost at its end";
+    return std::to_string(keys_in(counts.logged - log.bytes())) + " or fewer keys are lost at its end";
   }
-  // The generations differ, and either may be the older one. A log that has fewer keys than the filter is older.
+  // The generations differ, and either file may be the older one. A log with fewer keys than the filter is older.
   if (counts.is_estimate) return "";
   const std::uint64_t keys = log.keys() < counts.inserted ? log.keys() : log.estimate_distinct();
   const std::uint64_t error_of_estimate = keys > key_log::exactly_estimated ? keys / 100 : 0;
   if (keys + error_of_estimate >= counts.inserted) return "";
-  return "it has " + std::to_string(keys) + " keys, and the filter " + std::to_string(counts.inserted) +
-         ": it is an older one";
+  return "only " + std::to_string(keys) + " keys, but the filter has " + std::to_string(counts.inserted) +
+         ": it is an older version";
 }
 
 }  // namespace bloomery

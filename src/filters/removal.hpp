@@ -1,4 +1,4 @@
-// The refusal to remove keys from a filter that is not a counting one: one error for all kinds.
+// The error for a removal from a filter that does not support it, common to all kinds of filters.
 #pragma once
 
 #include <bloomery/error.hpp>

@@ -76,7 +76,7 @@ plan plan_of(double p, std::uint64_t first, std::size_t layer) {
 void check_first(double target_fpr, std::uint64_t first_layer_keys) {
   rates::check_target_fpr(1, target_fpr);
   if (first_layer_keys == 0 || first_layer_keys > most_first_keys) {
-    throw error(errc::invalid_argument, {"keys of the first layer of a scalable filter", "first_layer_keys",
+    throw error(errc::invalid_argument, {"the capacity of the first layer is out of range", "first_layer_keys",
                                          "1 to 2^40", std::to_string(first_layer_keys), ""});
   }
 }
@@ -90,7 +90,7 @@ plan plan_of_copy(const layered_filter& copy, std::size_t i) {
   if (p.layout != layouts::split_block512::name || found.geometry != facts.geometry ||
       found.capacity != facts.capacity) {
     throw error(errc::incompatible,
-                {"a layer has another size than this version makes", "layer " + std::to_string(i),
+                {"the size of a layer is not one that this version makes", "layer " + std::to_string(i),
                  std::to_string(facts.geometry.bits) + " bits for " + std::to_string(facts.capacity) + " keys",
                  std::to_string(found.geometry.bits) + " bits for " + std::to_string(found.capacity) + " keys",
                  hint::use_its_version});
@@ -98,9 +98,9 @@ plan plan_of_copy(const layered_filter& copy, std::size_t i) {
   const bool is_newest = i + 1 == copy.layers().size();
   if (found.keys > made.most_new || (!is_newest && found.keys < made.most_new)) {
     throw error(errc::damaged,
-                {"a layer has another number of keys than a scalable filter inserts into it",
-                 "layer " + std::to_string(i), (is_newest ? "at most " : "") + std::to_string(made.most_new),
-                 std::to_string(found.keys), hint::restore_file});
+                {"the number of keys in a layer is inconsistent with its capacity", "layer " + std::to_string(i),
+                 (is_newest ? "at most " : "") + std::to_string(made.most_new), std::to_string(found.keys),
+                 hint::restore_file});
   }
   return made;
 }
@@ -463,8 +463,8 @@ double scalable_layers::current_fpr() const {
   return 0 - std::expm1(none);  // 0, not -0, for an empty filter
 }
 
-// Of D distinct keys inserted while a layer was the newest, R D were false positives in the older layers, whose FPR is
-// R. The other n = (1 - R) D keys reached the layer, and some were false positives there while it filled.
+// Let D distinct keys be inserted while a layer was the newest. R D of them were false positives in the older layers,
+// whose FPR is R. The other n = (1 - R) D keys reached the layer, and some were false positives there while it filled.
 double scalable_layers::expected_losses() const {
   double lost = 0;
   for (std::size_t i = 0; i < impl_->layers.size(); ++i) {

@@ -1,3 +1,4 @@
+// Facts about the slices of a copy of a shared filter with a window.
 #include "filters/slices.hpp"
 
 #include <bloomery/detail/bits.hpp>
@@ -30,7 +31,7 @@ std::vector<layer_facts> slices_of(const layered_filter& filter, info_depth dept
   return result;
 }
 
-// Bits of all slices of a shard laid over each other: a key counts once, however many slices have it.
+// Number of bits set in the union of a shard's slices: a key in several slices counts once.
 std::uint64_t ones_of_shard(const layered_filter& filter, std::uint64_t shard, std::uint64_t now) {
   std::vector<std::uint8_t> all;
   for (std::size_t i = filter.first_of(shard); i < filter.first_of(shard + 1); ++i) {
@@ -67,7 +68,7 @@ void add_slices(filter_facts& facts, const layered_filter& filter, std::uint64_t
       fill.cells += filter.layers()[i].geometry.bits;
       fill.cells_set += bits.ones;
     }
-    // A key belongs to each of the shards with equal probability.
+    // A key belongs to each shard with equal probability.
     fill.current_fpr += of_shard.value() / static_cast<double>(p.shards);
     ones += ones_of_shard(filter, s, now);
   }
@@ -81,7 +82,7 @@ void add_slices(filter_facts& facts, const layered_filter& filter, std::uint64_t
     if (slice.expires_at <= now) continue;
     plain.geometry = slice.geometry;
     const std::uint64_t keys = whole(estimated_keys(plain, std::min(*slice.cells_set, plain.geometry.bits)));
-    // Not all shards may have the slice.
+    // Some shards may lack the slice.
     const double share = static_cast<double>(slice.geometry.bits) / static_cast<double>(facts.parameters.geometry.bits);
     expected.add(share * expected_fpr(plain, keys));
   }

@@ -10,7 +10,7 @@
 
 namespace bloomery {
 
-/// One layer of one shard as a plain filter, whose rates it has.
+/// The parameters of a plain filter that consists of one layer of one shard, to compute FPRs.
 inline params plain_layer(const params& p, const filter_layer& layer) {
   params result = p;
   result.extra = {};
@@ -29,7 +29,7 @@ class combined_fpr {
   double none_ = 0;  // ln of the probability that no filter reports a key
 };
 
-/// Adds the slices, and with more than info_depth::counts what their bits tell as of `now`.
+/// Adds the slices; with more than info_depth::counts also the statistics of their bits as of `now`.
 /// @param now  milliseconds since 1970, not before the copy was made
 void add_slices(filter_facts& facts, const layered_filter& filter, std::uint64_t now, info_depth depth);
 

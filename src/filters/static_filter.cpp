@@ -1,3 +1,4 @@
+// Parameters of static filters.
 #include <bloomery/static_filter.hpp>
 
 namespace bloomery {

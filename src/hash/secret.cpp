@@ -49,7 +49,7 @@ std::size_t value_of(char c) {
 // Report only length and position: the text may be a mistyped key.
 [[noreturn]] void refuse_text(const std::string& path, const std::string& found) {
   throw error(errc::invalid_argument,
-              {"not a key file", path, "32 hexadecimal digits and the end of the line", found, hint::give_a_key_file});
+              {"not a key file", path, "32 hexadecimal digits and a newline", found, hint::give_a_key_file});
 }
 
 // Reads up to `most` bytes of a file or pipe.
@@ -96,17 +96,17 @@ secret_key read_secret(const std::string& path, bool* readable_by_others) {
   const posix::descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (!file) posix::fail("open", path);
-  if (::fstat(file.get(), &status) != 0) posix::fail("look at", path);
+  if (::fstat(file.get(), &status) != 0) posix::fail("read the state of", path);
   if (readable_by_others != nullptr) {
     *readable_by_others = S_ISREG(status.st_mode) && (status.st_mode & (S_IRGRP | S_IROTH)) != 0;
   }
   constexpr std::size_t most = 4096;
   std::string text = text_of(file.get(), path, most);
-  if (text.size() == most) refuse_text(path, std::to_string(most) + " bytes or more");
+  if (text.size() == most) refuse_text(path, std::to_string(most) + " or more bytes");
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (value_of(text[i]) > 15) refuse_text(path, "another character in place " + std::to_string(i + 1));
+    if (value_of(text[i]) > 15) refuse_text(path, "another character at position " + std::to_string(i + 1));
   }
   if (text.size() != key_digits) refuse_text(path, std::to_string(text.size()) + " digits");
   key_bytes bytes;
@@ -128,10 +128,10 @@ std::string detail::key_file_text(const secret_key& key) {
 void write_secret(const std::string& path, const secret_key& key) {
   const auto refuse = [&] {
     throw error(errc::already_exists,
-                {"the file exists, and key files are never replaced", path, "", "", hint::choose_another_name});
+                {"the file already exists, and key files are never replaced", path, "", "", hint::choose_another_name});
   };
   struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0) refuse();  // also a device, or a link to nowhere
+  if (::lstat(path.c_str(), &status) == 0) refuse();  // also for a device, or a link to a missing file
   try {
     detail::new_file file(path, false, S_IRUSR | S_IWUSR);
     file.write(detail::key_file_text(key));

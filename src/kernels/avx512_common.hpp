@@ -1,5 +1,5 @@
-// Shared by the kernel files for AVX-512 (F, DQ, BW, VL): the target of their functions, and operations on eight 64-bit
-// words. A file includes this before any other use of the intrinsics.
+// Common to the kernel files for AVX-512 (F, DQ, BW, VL): the target of their functions, and operations on eight 64-bit
+// words. A file must include this before any other use of the intrinsics.
 #pragma once
 
 #include "kernels/kernels.hpp"
@@ -17,7 +17,7 @@
 #define BLOOMERY_TARGET [[gnu::target("avx512f,avx512dq,avx512bw,avx512vl,avx2,bmi,bmi2,popcnt")]]
 
 namespace bloomery::kernels {
-namespace {  // the linker must not replace a function of another file by these
+namespace {  // the linker must not merge these with functions of other files
 
 BLOOMERY_TARGET inline __m512i copies(std::uint64_t word) { return _mm512_set1_epi64(static_cast<long long>(word)); }
 

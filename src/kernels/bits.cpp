@@ -1,3 +1,4 @@
+// Operations on bit arrays: counting, union and intersection.
 #include <bloomery/detail/bits.hpp>
 
 #include <bloomery/detail/checks.hpp>
@@ -22,7 +23,7 @@ std::uint64_t count_ones(std::span<const std::uint8_t> bytes) noexcept {
 }
 
 void count_ones_of_lines(std::span<const std::uint8_t> bytes, std::span<std::uint64_t> ones) {
-  check_same_size("count_ones_of_lines", "the bytes are not 64 per element of the output", 64 * ones.size(),
+  check_same_size("count_ones_of_lines", "the input does not have 64 bytes per element of the output", 64 * ones.size(),
                   bytes.size());
   chosen_kernels().fill_statistics.blocked(bytes.data(), ones.size(), ones.data());
 }

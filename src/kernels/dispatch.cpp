@@ -1,3 +1,4 @@
+// The choice of the kernel set, and the calls of layouts to it.
 #include "kernels/dispatch.hpp"
 
 #include <bloomery/kernel.hpp>
@@ -36,7 +37,7 @@ static_assert(mix64(1) == [] {
   x *= kernels::mix_second;
   return x ^ (x >> 27);
 }());
-static_assert(std::endian::native == std::endian::little, "the kernels load little-endian words as they are");
+static_assert(std::endian::native == std::endian::little, "the kernels load words in little-endian order");
 
 // The choice and its reason. Inserts and lookups trigger it and must not throw, so nothing here allocates memory.
 struct choice_of_kernels {

@@ -80,8 +80,8 @@ struct fill_kernel {
   std::uint64_t (*ones)(const std::uint8_t* bytes, std::size_t count);
   std::uint64_t (*common_ones)(const std::uint8_t* a, const std::uint8_t* b, std::size_t count);
 
-  // Each returns the ones of `count` blocks and writes a value per block to `out`, from which its FPR follows: for the
-  // first two the product of the ones of its eight words, for blocked the ones of the block.
+  // Each function returns the ones of `count` blocks and writes a value per block to `out` that determines the block's
+  // FPR: for the first two the product of the ones of its eight words, for blocked the ones of the block.
   std::uint64_t (*split_block)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
   std::uint64_t (*split_block512)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
   std::uint64_t (*blocked)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
@@ -117,8 +117,8 @@ struct kernel_set {
 
   fill_kernel fill_statistics;
 
-  /// Whether any layer has the key. The cache lines in all far layers are prefetched before the first is read. The bits
-  /// of the key are the same in each layer and computed once.
+  /// Whether any layer has the key. The cache lines in all far layers are prefetched before the first one is read. The
+  /// key has the same bits in each layer, which are computed once.
   bool (*layers_have)(const line_layers& at, std::uint64_t hash64) noexcept;
 };
 

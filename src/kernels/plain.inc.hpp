@@ -1,5 +1,5 @@
-// Every operation in plain C++. kernels/scalar.cpp uses all of it, and the other sets use it for operations without a
-// vector implementation. Included, like batch.inc.hpp, within the unnamed namespace of a set.
+// All kernel operations in plain C++. kernels/scalar.cpp uses all of them, and the other sets use them for operations
+// without a vector implementation. Included, like batch.inc.hpp, within the unnamed namespace of a set.
 
 constexpr std::size_t group = 64;     // keys processed together
 constexpr std::size_t in_flight = 2;  // groups whose blocks are being prefetched
@@ -128,7 +128,7 @@ struct plain_blocked {
   }
 };
 
-// For uses that need only block addresses: its choice is hash64, and it has no bits.
+// For uses that need only block addresses: choice is hash64, and there are no bits.
 template <class Layout>
 struct addresses : Layout {
   BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t hash64) { return hash64; }

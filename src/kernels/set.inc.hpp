@@ -1,6 +1,6 @@
-// The end of the file of a kernel set: its named single-key functions and its kernel_set. The file defines
-// BLOOMERY_SET, the name of the set, and BLOOMERY_NAMESPACE, on_ plus the name. It includes this in bloomery::kernels,
-// after batch.inc.hpp and the definition of fill_ops.
+// The definitions at the end of the file of a kernel set: its named single-key functions and its kernel_set. The file
+// defines BLOOMERY_SET, the name of the set, and BLOOMERY_NAMESPACE, on_ plus the name. It includes this in
+// bloomery::kernels, after batch.inc.hpp and the definition of fill_ops.
 
 namespace BLOOMERY_NAMESPACE {
 BLOOMERY_TARGET bool split_block_insert(std::uint8_t* block, std::uint64_t hash64, std::uint32_t probes) noexcept {

@@ -1,3 +1,4 @@
+// blocked: sizes, rates and cell scans.
 #include <bloomery/layouts/blocked.hpp>
 
 #include "layouts/blocked_layout.hpp"

@@ -1,3 +1,4 @@
+// blocked_page: sizes, rates and cell scans.
 #include <bloomery/layouts/blocked_page.hpp>
 
 #include "layouts/blocked_layout.hpp"

@@ -1,3 +1,4 @@
+// classic: sizes, rates and cell scans.
 #include <bloomery/layouts/classic.hpp>
 
 #include <bloomery/error.hpp>
@@ -63,7 +64,7 @@ geometry layouts::classic::geometry_for(std::uint64_t capacity, double target_fp
   }
   if (best.probes == 0) {
     throw error(errc::too_large, {"no classic filter keeps the target FPR", "rate",
-                                  "at most 2^62 bits, and a rate above the hash's own n / 2^128",
+                                  "at most 2^62 bits, and an FPR above n / 2^128, that of hash collisions",
                                   std::to_string(capacity) + " keys", hint::use_fewer_keys});
   }
   return best;
@@ -72,7 +73,7 @@ geometry layouts::classic::geometry_for(std::uint64_t capacity, double target_fp
 void layouts::classic::check(const geometry& g) {
   if (g.bits == 0 || g.bits > most_bits) {
     throw error(errc::invalid_argument,
-                {"bits of a classic filter", "geometry", "1 to 2^63", std::to_string(g.bits), ""});
+                {"invalid number of bits for a classic filter", "geometry", "1 to 2^63", std::to_string(g.bits), ""});
   }
   rates::check_probes("classic", g.probes);
 }

@@ -1,3 +1,4 @@
+// counting: inserts, removals, sizes and rates.
 #include <bloomery/layouts/counting.hpp>
 
 #include "layouts/blocked_layout.hpp"

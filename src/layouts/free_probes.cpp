@@ -1,3 +1,4 @@
+// Sizes of blocked layouts with independent probes.
 #include "layouts/free_probes.hpp"
 
 #include <bloomery/detail/geometry.hpp>

@@ -24,7 +24,8 @@ struct size {
   std::uint32_t probes;
 };
 
-/// What the first guess of a size assumes: a filter with `keys` keys, equally many in all blocks, with this FPR.
+/// The assumption for the first guess of a size: a filter with `keys` keys, equally distributed over all blocks, has
+/// this FPR.
 struct even_load {
   std::uint64_t keys;
   double rate;

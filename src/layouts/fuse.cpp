@@ -128,7 +128,8 @@ std::string_view fuse_layout_name(std::uint64_t width) {
   if (width == 8) return "fuse8";
   if (width == 16) return "fuse16";
   if (width == 32) return "fuse32";
-  throw error(errc::invalid_argument, {"bits of a fingerprint", "width", "8, 16 or 32", std::to_string(width), ""});
+  throw error(errc::invalid_argument,
+              {"invalid number of bits of a fingerprint", "width", "8, 16 or 32", std::to_string(width), ""});
 }
 
 double fuse_rate(unsigned width, std::uint64_t keys) {
@@ -141,7 +142,7 @@ void check_fuse(unsigned width, std::span<const std::uint8_t> payload, const std
   using fuse::damaged;
   constexpr std::uint32_t most_segment = std::uint32_t{1} << 18;  // cells that 18 bits of a hash can select
   if (payload.size() < fuse::header_bytes + fuse::partition_bytes || payload.size() % 64 != 0) {
-    damaged(where, "its size", "a multiple of 64 bytes, 128 or more", payload.size());
+    damaged(where, "its size", "a multiple of 64 bytes, at least 128", payload.size());
   }
   std::uint32_t written_width = 0;
   std::memcpy(&written_width, payload.data() + 12, sizeof written_width);
@@ -177,7 +178,7 @@ void check_fuse(unsigned width, std::span<const std::uint8_t> payload, const std
     if (p.cells() > all_cells - next) {
       damaged(where, ("cells " + here).c_str(), "at most " + std::to_string(all_cells - next), p.cells());
     }
-    if (p.keys > p.cells()) damaged(where, ("keys " + here).c_str(), "at most one a cell", p.keys);
+    if (p.keys > p.cells()) damaged(where, ("keys " + here).c_str(), "at most one per cell", p.keys);
     next += p.cells();
     keys += p.keys;
   }

@@ -33,8 +33,8 @@ inline constexpr removal_calls removal_calls_of = {L::remove_batch, L::cells_use
 
 /// Sliding-window filters have no occupancy: a key may be in several of the eight generations.
 inline occupancy no_occupancy(const geometry&) {
-  throw error(errc::incompatible, {"the bits of eight generations do not determine the number of keys", "", "",
-                                   "a filter with a window", ""});
+  throw error(errc::incompatible, {"the set bits of a sliding-window filter do not determine its number of keys", "",
+                                   "", "a sliding-window filter", ""});
 }
 
 inline double no_keys_from_zeros(const geometry& g, std::uint64_t) {

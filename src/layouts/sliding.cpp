@@ -41,7 +41,7 @@ struct key_group {
       hash64s[i] = keys.hash(first + i).hash64;
       at[i] = blocks::block_at(g, hash64s[i]);
       if (!far) continue;
-      // Most cache lines of a block have a cell of the key, and finding out which costs more than prefetching all.
+      // Most cache lines of a block contain a cell of the key. Determining which costs more than prefetching all.
       for (std::uint64_t line = 0; line < Bytes; line += line_bytes) __builtin_prefetch(bytes + at[i] + line, 0, 2);
     }
   }
@@ -229,7 +229,7 @@ geometry layouts::sliding_blocks<Bytes>::geometry_for(const keys_by_generation& 
 
 template <std::uint32_t Bytes>
 void layouts::sliding_blocks<Bytes>::check(const geometry& g) {
-  const std::string what = std::string("bits of a ") + name_of_blocks<Bytes> + " filter";
+  const std::string what = std::string("invalid number of bits for a ") + name_of_blocks<Bytes> + " filter";
   constexpr std::uint64_t state_bits = 8 * window_state_bytes;
   if (g.bits <= state_bits || (g.bits - state_bits) % block_bits != 0) {
     throw error(errc::invalid_argument,

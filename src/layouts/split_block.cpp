@@ -1,3 +1,4 @@
+// split_block: sizes, rates and cell scans.
 #include <bloomery/layouts/split_block.hpp>
 
 #include <bloomery/error.hpp>

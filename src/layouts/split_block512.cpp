@@ -1,3 +1,4 @@
+// split_block512: sizes, rates and cell scans.
 #include <bloomery/layouts/split_block512.hpp>
 
 #include <bloomery/error.hpp>
@@ -17,8 +18,7 @@
 namespace bloomery {
 namespace {
 
-// block_hit() from a table. Every rate needs the same few hundred values; caching them makes a rate twenty times as
-// fast.
+// block_hit() from a table. Every FPR needs the same few hundred values; caching them makes it twenty times faster.
 long double line_hit(long double i) {
   static const std::array<long double, 512> known = [] {
     std::array<long double, 512> hits;

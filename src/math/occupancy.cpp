@@ -1,3 +1,4 @@
+// Occupancy: the mean and variance of clear bits, and estimates of key numbers from them.
 #include "math/occupancy.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// n keys, B blocks of b bits in words of w bits, k probes; X set bits, R the FPR, i keys in a block.
+// The relative variance of an FPR: n keys, B blocks of b bits in words of w bits, k probes; X set bits, R the FPR, i
+// keys in a block.
 #include "math/rate_variance.hpp"
 
 #include <algorithm>
@@ -15,9 +16,9 @@ double variance_in_block(const occupancy& o, double n) {
   return relative * relative;
 }
 
-// Many blocks, whose numbers of keys are independent and Poisson: R is the mean over the blocks of mean_of(i) on
-// average, and its square of square_of(i). The keys are n in total: what one block has more, others have less, so only
-// the part that is not proportional to i varies.
+// Many blocks, whose numbers of keys i are approximately independent and Poisson-distributed. R is the mean over the
+// blocks of mean_of(i), and its square that of square_of(i). Because the total number of keys is n, keys in one block
+// are missing in others, so only the part that is not proportional to i contributes to the variance.
 template <class Mean, class Square>
 double variance_of_blocks(double blocks, double n, Mean mean_of, Square square_of) {
   const double load = n / blocks;
@@ -41,7 +42,8 @@ double relative_variance_of_rate(const occupancy& o, double n) {
   const auto blocks = static_cast<double>(o.blocks);
   const double k = o.probes;
   if (o.word_bits != 0) {
-    // The words of a block fill independently. i keys have set two bits of one word, the same bit or another, with:
+    // The words of a block fill independently. The probabilities that i keys have set two bits of one word (equal or
+    // different):
     const double w = o.word_bits;
     const auto mean = [&](double i) { return std::pow(1 - std::pow(1 - 1 / w, i), k); };
     const auto square = [&](double i, double) {
@@ -57,7 +59,7 @@ double relative_variance_of_rate(const occupancy& o, double n) {
   const auto b = static_cast<double>(o.block_bits);
   const occupancy one_block{1, o.block_bits, 0, o.probes};
   const auto mean = [&](double i) { return std::pow(1 - std::pow(1 - 1 / b, k * i), k); };
-  // Blocks with equally many keys still differ, as classic filters do.
+  // Blocks with the same number of keys still differ, as classic filters do.
   const auto square = [&](double i, double rate) { return rate * rate * (1 + variance_in_block(one_block, i)); };
   return variance_of_blocks(blocks, n, mean, square);
 }

@@ -1,4 +1,4 @@
-// How far the FPR of one filter may be from the mean over all filters with as many keys: by the chance of its fill.
+// Variance of the FPR of a filter over all filters with the same number of keys, caused by the random fill.
 #pragma once
 
 #include "math/occupancy.hpp"

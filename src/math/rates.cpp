@@ -1,3 +1,4 @@
+// Exact false-positive rates: recurrences of positive terms, and the errors for impossible sizes.
 #include "math/rates.hpp"
 
 #include <bloomery/error.hpp>
@@ -244,7 +245,7 @@ std::vector<double> blocked_covered(block_rates& in_block, std::uint64_t n, long
 }
 
 void check_blocks(const char* name, std::uint64_t bits, std::uint32_t block_bits, std::uint64_t max_blocks) {
-  const std::string what = std::string("bits of a ") + name + " filter";
+  const std::string what = std::string("invalid number of bits for a ") + name + " filter";
   if (bits == 0 || bits % block_bits != 0) {
     throw error(errc::invalid_argument, {what, "geometry", "a multiple of " + std::to_string(block_bits) + ", not 0",
                                          std::to_string(bits), ""});
@@ -259,7 +260,7 @@ void check_blocks(const char* name, std::uint64_t bits, std::uint32_t block_bits
 void check_probes(const char* name, std::uint32_t probes, std::uint32_t fixed) {
   if (fixed != 0 ? probes == fixed : probes != 0 && probes <= max_probes) return;
   throw error(errc::invalid_argument,
-              {std::string("probes of a ") + name + " filter", "geometry",
+              {std::string("invalid number of probes for a ") + name + " filter", "geometry",
                fixed != 0 ? std::to_string(fixed) : "1 to " + std::to_string(max_probes), std::to_string(probes), ""});
 }
 
@@ -267,17 +268,17 @@ void refuse_target_fpr(const char* name, std::uint64_t n, double p) {
   char rate[32];
   std::snprintf(rate, sizeof rate, "%.3g", p);
   throw error(errc::too_large, {std::string("no ") + name + " filter keeps the target FPR", "rate",
-                                "fewer blocks than the layout can number, and a rate above its hash's own collisions",
+                                "no more blocks than the layout supports, and an FPR above that of hash collisions",
                                 std::to_string(n) + " keys at " + rate, hint::use_fewer_keys_or_classic});
 }
 
 void check_target_fpr(std::uint64_t n, double p) {
   if (n == 0) {
-    throw error(errc::invalid_argument, {"a filter is made for at least one key", "capacity", "1 or more", "0", ""});
+    throw error(errc::invalid_argument, {"the capacity must be at least one key", "capacity", "at least 1", "0", ""});
   }
   if (!(p > 0 && p < 1)) {
-    throw error(errc::invalid_argument, {"the false-positive rate is a probability", "rate",
-                                         "more than 0 and less than 1, such as 0.01", std::to_string(p), ""});
+    throw error(errc::invalid_argument, {"the target FPR is not a probability", "rate",
+                                         "a number above 0 and below 1, such as 0.01", std::to_string(p), ""});
   }
 }
 

@@ -1,4 +1,5 @@
-// Sizing rules of other systems, in double and with their order of operations, to get exactly their sizes.
+// Sizing rules of other systems, computed in double with the systems' order of operations to reproduce their exact
+// sizes.
 #include <bloomery/sizing.hpp>
 
 #include <bloomery/error.hpp>
@@ -18,17 +19,17 @@ double real_bits(std::uint64_t capacity, double target_fpr) {
   return -static_cast<double>(capacity) * std::log(target_fpr) / (std::log(2.0) * std::log(2.0));
 }
 
-// `bits`, a whole number, if it and its rounding up to a multiple of 64 fit into 64 bits.
+// Returns `bits`, a whole number, if it and its next multiple of 64 fit into 64 bits.
 std::uint64_t checked_bits(double bits) {
   if (bits < 0x1p64 - 0x1p12) return static_cast<std::uint64_t>(bits);
-  throw error(errc::too_large, {"too many bits", "capacity", "a filter of less than 2^64 bits", std::to_string(bits),
-                                hint::use_fewer_keys});
+  throw error(errc::too_large, {"the filter would need too many bits", "capacity", "less than 2^64 bits",
+                                std::to_string(bits), hint::use_fewer_keys});
 }
 
 std::uint32_t checked_probes(double probes) {
   if (probes <= max_probes) return static_cast<std::uint32_t>(probes);
-  throw error(errc::too_large,
-              {"too many hashes", "rate", "at most 255 hashes a key", std::to_string(probes), hint::use_higher_rate});
+  throw error(errc::too_large, {"the filter would need too many hashes", "rate", "at most 255 hashes per key",
+                                std::to_string(probes), hint::use_higher_rate});
 }
 
 // Sum over i = a .. b - 1 of the parabola through (a, at_a), (middle, at_middle), (b, at_b): Simpson's rule for sums.
@@ -110,7 +111,7 @@ geometry searched_geometry(std::uint64_t capacity, double target_fpr) {
   std::uint32_t best = 1;
   for (std::uint32_t k = 1; k <= 100; ++k) {
     const double clear = 1 - std::pow(target_fpr, 1.0 / k);
-    if (clear == 0 || clear == 1) continue;  // rounding error; Perl divides by zero here
+    if (clear == 0 || clear == 1) continue;  // rounding error, for which Perl divides by zero
     const double bits = -static_cast<double>(k) * static_cast<double>(capacity) / std::log(clear);
     if (bits < fewest) {
       fewest = bits;

@@ -1,3 +1,4 @@
+// Out-of-line errors of argument checks.
 #include <bloomery/detail/checks.hpp>
 
 #include <bloomery/error.hpp>

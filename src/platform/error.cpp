@@ -1,3 +1,4 @@
+// bloomery::error: the sentence that what() returns.
 #include <bloomery/error.hpp>
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// heap_storage: zeroed memory, in huge pages if it is large.
 #include <bloomery/detail/storage.hpp>
 #include "platform/memory.hpp"
 
@@ -27,7 +28,7 @@ std::uint8_t* take(std::uint64_t bytes) {
     std::memset(at, 0, bytes);
     return static_cast<std::uint8_t*>(at);
   }
-  // Huge pages start at multiples of 2 MiB: map one more and unmap the ends.
+  // Huge pages start at multiples of 2 MiB: map 2 MiB more than needed and unmap the ends.
   void* taken = mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (taken == MAP_FAILED) refuse_memory(what, bytes + huge_page);
   auto* begin = static_cast<std::uint8_t*>(taken);

@@ -1,3 +1,4 @@
+// Properties of the machine, read from /sys and the processor.
 #include "platform/machine.hpp"
 
 #include <fcntl.h>
@@ -12,7 +13,8 @@ namespace {
 
 constexpr std::uint64_t usual_size = std::uint64_t{1} << 20;
 
-// A short file of /sys. No memory is allocated here: the size is asked for where an exception would end the process.
+// A short file of /sys. It allocates no memory, because callers need the size where an exception would terminate the
+// process.
 class short_text {
  public:
   short_text(int index, const char* name) noexcept {

@@ -1,3 +1,4 @@
+// Limits on memory: MemAvailable, control groups, resource limits and the commit limit.
 #include "platform/memory.hpp"
 
 #include <bloomery/error.hpp>
@@ -19,7 +20,7 @@ constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
 std::uint64_t rest(std::uint64_t most, std::uint64_t used) { return most > used ? most - used : 0; }
 
-// The numbers of a file with a name and a number per line, as "MemAvailable: 1024 kB" or "active_file 4096".
+// The named numbers of a file with lines such as "MemAvailable: 1024 kB" or "active_file 4096".
 std::map<std::string, std::uint64_t> named_numbers(const std::string& path) {
   std::map<std::string, std::uint64_t> numbers;
   std::ifstream file(path);
@@ -63,9 +64,9 @@ constexpr group_files version_1{
     "/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", {"total_active_file", "total_inactive_file"}};
 constexpr group_files version_2{"", "/memory.max", "/memory.current", {"active_file", "inactive_file"}};
 
-// Calls `with(files, folder)` for each control group of this process that may limit memory. A container sees its own
-// group as the root, while /proc may give the group's path on the host; so the folders above the path are tried as
-// well, which a nested group needs anyway.
+// Calls `with(files, folder)` for each control group of this process that may limit memory. In a container, /proc may
+// give the group's path on the host, while the container sees its own group as the root. So all parent folders of the
+// path are tried as well, which nested groups require anyway.
 template <class With>
 void for_each_group(const system_folders& from, With with) {
   std::ifstream list(from.proc + "/self/cgroup");
@@ -99,7 +100,7 @@ std::uint64_t limit_of(decltype(RLIMIT_AS) resource) {
   return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : unlimited;
 }
 
-// A size in whole MiB, or KiB if it is small. What is needed is rounded up, what is available down.
+// A size in whole MiB, or KiB if it is small. Needed sizes are rounded up, available sizes down.
 std::string size_text(std::uint64_t bytes, bool up) {
   const bool small = bytes < std::uint64_t{10} << 20;
   const std::uint64_t unit = std::uint64_t{1} << (small ? 10 : 20);
@@ -109,7 +110,8 @@ std::string size_text(std::uint64_t bytes, bool up) {
 [[noreturn]] void refuse(const std::string& what, std::uint64_t bytes, const memory_budget& most) {
   const std::string needed = size_text(bytes, true) + " of memory needed";
   if (bytes <= most.bytes) {
-    throw error(errc::too_large, {needed + ", but the system refused them", what, "", "", hint::use_fewer_keys});
+    throw error(errc::too_large,
+                {needed + ", but the system refused to allocate it", what, "", "", hint::use_fewer_keys});
   }
   error_hint remedy = hint::use_fewer_keys;
   if (most.limit != memory_limit::machine) remedy.own_words = remedy.words() + ", or raise the limit";
@@ -167,7 +169,7 @@ memory_budget available_memory(const system_folders& from) {
 memory_budget available_memory() { return available_memory(system_folders{}); }
 
 void check_memory_capacity(const std::string& what, std::uint64_t bytes) {
-  constexpr std::uint64_t always_fits = std::uint64_t{16} << 20;  // spares small filters the reading of limits
+  constexpr std::uint64_t always_fits = std::uint64_t{16} << 20;  // avoids reading the limits for small filters
   if (bytes <= always_fits) return;
   if (const memory_budget most = memory_capacity(); bytes > most.bytes) refuse(what, bytes, most);
 }

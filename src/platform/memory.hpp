@@ -1,5 +1,5 @@
-// The limits on memory: how much this process may allocate, how much it could ever allocate, and the error if that is
-// too little.
+// Limits on memory: the memory that this process may allocate, the memory that it could ever allocate, and the error if
+// a size exceeds them.
 #pragma once
 
 #include <bloomery/memory.hpp>
@@ -9,16 +9,17 @@
 
 namespace bloomery {
 
-/// Where the system describes itself. Tests use folders of their own.
+/// The folders of the system's own description. Tests use other folders.
 struct system_folders {
   std::string proc = "/proc";
   std::string groups = "/sys/fs/cgroup";
 };
 
-/// As available_memory(), read from these folders.
+/// available_memory(), read from these folders.
 memory_budget available_memory(const system_folders& from);
 
-/// The memory that a process alone on this machine could use: physical memory, or less in a control group with a limit.
+/// The memory that this process could use without any other process: physical memory, or a lower limit of a control
+/// group.
 memory_budget memory_capacity(const system_folders& from = {});
 
 /// Throws if no process on this machine could use `bytes`. Small sizes are not checked.

@@ -1,3 +1,4 @@
+// new_file and unfinished_mark: files that are complete or absent.
 #include <bloomery/detail/new_file.hpp>
 
 #include <bloomery/error.hpp>
@@ -15,7 +16,7 @@
 namespace bloomery::detail {
 namespace {
 
-// Without locks these files can still be written: they are no filters, and the last process wins.
+// Files can also be written without locks: they are not filters, and the last process wins.
 constexpr posix::locking how = posix::locking::if_possible;
 
 std::span<const std::uint8_t> bytes_of(std::string_view text) {
@@ -54,14 +55,14 @@ unfinished_mark::unfinished_mark(const std::string& path) {
         ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, S_IRUSR | S_IWUSR));
     if (!file) posix::fail("create", path);
     struct stat status {};
-    if (::fstat(file.get(), &status) != 0) posix::fail("look at", path);
+    if (::fstat(file.get(), &status) != 0) posix::fail("read the state of", path);
     if (!S_ISREG(status.st_mode)) {
       throw error(errc::already_exists, {"not a regular file", path, "", "", hint::move_file_away});
     }
     if (!posix::try_lock(file.get(), path, how)) {
-      throw error(errc::locked, {"another process is making these files", path, "", "", hint::wait_for_writer});
+      throw error(errc::locked, {"another process is creating these files", path, "", "", hint::wait_for_writer});
     }
-  } while (!posix::same_file(file.get(), path));  // removed by the process that had the lock
+  } while (!posix::same_file(file.get(), path));  // removed by the previous lock holder
   std::string text(4095, '\0');
   text.resize(posix::read_at(file.get(), {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}, 0, path));
   impl_ = std::make_unique<impl>(impl{path, std::move(file), std::move(text)});

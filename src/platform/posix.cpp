@@ -1,3 +1,4 @@
+// POSIX file operations: opening, locking, syncing and replacing files.
 #include "platform/posix.hpp"
 
 #include <fcntl.h>
@@ -42,7 +43,7 @@ opened open_regular(const std::string& path, bool writable) {
   descriptor file(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK));
   if (!file && errno != EISDIR) fail("open", path);
   struct stat status {};
-  if (file && ::fstat(file.get(), &status) != 0) fail("look at", path);
+  if (file && ::fstat(file.get(), &status) != 0) fail("read the state of", path);
   if (!file || !S_ISREG(status.st_mode)) {
     const bool directory = !file || S_ISDIR(status.st_mode);
     throw error(errc::not_a_filter, {"not a bloomery filter", path, "a regular file",
@@ -78,7 +79,7 @@ opened open_locked(const std::string& path, function_ref<void(const std::string&
     }
     if (!same_file(result.file.get(), path)) continue;
     struct stat status {};
-    if (::fstat(result.file.get(), &status) != 0) fail("look at", path);
+    if (::fstat(result.file.get(), &status) != 0) fail("read the state of", path);
     result.bytes = static_cast<std::uint64_t>(status.st_size);
     return result;
   }
@@ -137,14 +138,14 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// Sets the owner if permitted; root can, other users need not.
+// Sets the owner if permitted; only root needs to succeed.
 void keep_owner_and_mode(int fd, const struct stat& old, const std::string& path) {
   [[maybe_unused]] const int ignored = ::fchown(fd, old.st_uid, old.st_gid);
   if (::fchmod(fd, old.st_mode & 0777) != 0) fail("set the mode of", path);
 }
 
 error exists(const std::string& path) {
-  return {errc::already_exists, {"there is a file already", path, "", "", hint::choose_another_name}};
+  return {errc::already_exists, {"the file already exists", path, "", "", hint::choose_another_name}};
 }
 
 // Unnamed files are named through /proc.
@@ -170,8 +171,8 @@ std::string unfinished_name(const std::string& path) { return path + ".unfinishe
 bool remove_abandoned(const std::string& name, locking how) noexcept {
   struct stat status {};
   if (::lstat(name.c_str(), &status) != 0) return errno == ENOENT;
-  if (!S_ISREG(status.st_mode)) return false;  // opening a device may do anything
-  // A lock needs a file open for writing on NFS. O_NONBLOCK: the name may be that of a pipe by now.
+  if (!S_ISREG(status.st_mode)) return false;  // opening a device may have side effects
+  // On NFS, a lock requires a file opened for writing. O_NONBLOCK: the name may belong to a pipe by now.
   const descriptor file(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file) return errno == ENOENT;
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -180,28 +181,28 @@ bool remove_abandoned(const std::string& name, locking how) noexcept {
   } catch (const std::exception&) {
     return false;
   }
-  // Only the owner of this lock may remove or rename the file, so the name cannot change hands between the two calls.
+  // Only the owner of this lock may remove or rename the file, so the name cannot change between the two calls.
   return !is_name_of(file.get(), name) || ::unlink(name.c_str()) == 0;
 }
 
 void free_name(const std::string& name, const std::string& path, locking how) {
-  remove_abandoned(unfinished_name(name), how);  // of a process that had no nameless file to make `name` from
+  remove_abandoned(unfinished_name(name), how);  // left by a process that could not create a nameless file
   if (remove_abandoned(name, how)) return;
   struct stat status {};
   if (::lstat(name.c_str(), &status) != 0) return;
   if (S_ISREG(status.st_mode) && ::access(name.c_str(), R_OK | W_OK) == 0) {
-    throw error(errc::locked, {"another process is making this file", path, "", "", hint::wait_for_writer});
+    throw error(errc::locked, {"another process is creating this file", path, "", "", hint::wait_for_writer});
   }
   throw error(errc::already_exists,
-              {"the name that the new file needs until it is complete is taken", name, "", "", hint::move_file_away});
+              {"the temporary name of the new file is in use", name, "", "", hint::move_file_away});
 }
 
 bool has_locks(const std::string& path) {
   const std::string real = behind_links(path);
   struct stat status {};
-  if (::stat(real.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return true;  // written directly
+  if (::stat(real.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return true;  // it is written directly
   descriptor file = unnamed_file(real, 0600);
-  const std::string name = unfinished_name(unfinished_name(real));  // not in the way of a new file
+  const std::string name = unfinished_name(unfinished_name(real));  // does not block a new file
   const bool named = !file;
   if (named) file = descriptor(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return true;
@@ -220,7 +221,7 @@ void sync_folder_of(const std::string& path) {
   while (folder && ::fsync(folder.get()) != 0) {
     if (errno == EINTR) continue;
     if (errno == EINVAL) return;
-    fail("sync the folder of", path);
+    fail("sync the directory of", path);
   }
 }
 
@@ -250,7 +251,7 @@ replacement::replacement(const std::string& path, const replacement_options& opt
   struct stat status {};
   if (::stat(path_.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) {
-      throw error(errc::not_permitted, {"cannot write a filter here", path_, "a file's name", "a directory", ""});
+      throw error(errc::not_permitted, {"cannot write a filter here", path_, "the name of a file", "a directory", ""});
     }
     if (!S_ISREG(status.st_mode)) {
       in_place_ = true;
@@ -283,7 +284,7 @@ void replacement::make_beside() {
     fail("lock", path_);
   struct stat status {};
   if (!old_) return;
-  if (::fstat(old_.get(), &status) != 0) fail("look at", path_);
+  if (::fstat(old_.get(), &status) != 0) fail("read the state of", path_);
   keep_owner_and_mode(file_.get(), status, path_);
 }
 
@@ -297,7 +298,8 @@ void replacement::claim_name() {
       free_name(name, path_, lock_);
       continue;
     }
-    // A process that finds the file before it is locked takes it for abandoned: it holds the lock while it removes it.
+    // A process that finds the file before it is locked considers it abandoned; it holds the lock while it removes the
+    // file.
     while (is_name_of(file_.get(), name)) {
       if (try_lock(file_.get(), path_, lock_) && is_name_of(file_.get(), name)) {
         temporary_ = name;

@@ -40,7 +40,7 @@ struct opened {
 /// Opens a regular file. @throws error not_found, not_permitted, not_a_filter (a directory, a device), io
 opened open_regular(const std::string& path, bool writable);
 
-/// What to do where the file system has no locks (flock).
+/// Behaviour on file systems without locks (flock).
 enum class locking : std::uint8_t {
   required,     ///< throw errc::io with hint::allow_no_lock
   if_possible,  ///< continue without a lock: the caller knows that no other process uses the file
@@ -49,13 +49,13 @@ enum class locking : std::uint8_t {
 /// Locks an open file. False: another process has the lock. @throws error io: the file system has no locks
 bool try_lock(int fd, const std::string& path, locking how);
 
-/// Whether files in the directory of `path` can be locked. True also if that cannot be tested there.
+/// Whether files in the directory of `path` can be locked. Also true if this cannot be tested there.
 bool has_locks(const std::string& path);
 
 /// Opens a regular file for writing and locks it. If `path` is replaced while waiting for the lock, the new file is
 /// opened.
 ///
-/// @param waiting  called many times a second while another process has the lock; if empty, errc::locked is thrown
+/// @param waiting  called many times per second while another process has the lock; if empty, errc::locked is thrown
 /// @throws error   as open_regular(); locked; io: the file system has no locks
 opened open_locked(const std::string& path, function_ref<void(const std::string& path)> waiting,
                    locking how = locking::required);
@@ -85,16 +85,16 @@ void take_mode_of(const std::string& from, const std::string& to);
 /// @throws error not_permitted, io
 void rename_over(const std::string& from, const std::string& to, bool synced = true);
 
-/// "PATH.unfinished", the one name that a new file for `path` may have before it takes its place. The process that
-/// makes the file holds its lock, so an unlocked file of this name was left by a killed process.
+/// "PATH.unfinished", the temporary name of a new file for `path`. The process that creates the file holds its lock, so
+/// an unlocked file of this name was left by a killed process.
 std::string unfinished_name(const std::string& path);
 
-/// Removes a regular file that no process has locked: a temporary file under a fixed name, left by a killed process.
-/// Links are not followed. Returns whether the name is free.
+/// Removes a regular file that no process has locked: a temporary file with a fixed name, left by a killed process.
+/// Links are not followed. Returns whether the name is available.
 bool remove_abandoned(const std::string& name, locking how = locking::required) noexcept;
 
-/// remove_abandoned(), for a file that is to get this name. @param path  what the file is made for, named in errors
-/// @throws error  locked: another process is making it; already_exists: the name belongs to a link or to another file
+/// Calls remove_abandoned() before a file of this name is created. @param path  the final path, named in errors
+/// @throws error  locked: another process is creating it; already_exists: the name belongs to a link or to another file
 void free_name(const std::string& name, const std::string& path, locking how = locking::required);
 
 /// How a replacement is made.
@@ -104,11 +104,11 @@ struct replacement_options {
   std::uint32_t mode = 0666;  ///< of a file that replaces none; the umask applies
 };
 
-/// A new file that appears under its name only in publish(). Without publish() it is discarded.
+/// A new file that gets its name only in publish(). Without publish() it is discarded.
 ///
-/// The file has no name until then where the file system supports that (O_TMPFILE). A file that replaces another one is
-/// called unfinished_name() for a moment, and without O_TMPFILE it has that name from the beginning. A kill leaves at
-/// most this one file, which the next replacement of the same path removes.
+/// Where the file system supports it (O_TMPFILE), the file has no name until then. A file that replaces another one
+/// temporarily has the name unfinished_name(); without O_TMPFILE it has that name from the beginning. A killed process
+/// leaves at most this one file, which the next replacement of the same path removes.
 class replacement {
  public:
   /// @throws error  not_permitted, not_found (no such directory), locked (another process is writing the old file, or

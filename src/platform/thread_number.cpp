@@ -1,4 +1,4 @@
-// The numbers of threads, and the check for 16-byte compare-and-swap, which need the system or the processor.
+// Numbers of threads, and the test for 16-byte compare-and-swap.
 #include <bloomery/detail/atomic_words.hpp>
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// The choice of a layout: sizes of all layouts and the rule of advice.hpp.
 #include "registry/choice.hpp"
 
 #include <bloomery/advice.hpp>

@@ -1,3 +1,4 @@
+// Estimates of key numbers and overlaps from set bits.
 #include <bloomery/measure.hpp>
 
 #include <bloomery/detail/bits.hpp>
@@ -20,7 +21,7 @@ occupancy occupancy_for(const params& p) {
   const layout_row* layout = find_layout(p.layout);
   if (layout != nullptr) return layout->occupancy(p.geometry);
   throw error(errc::invalid_argument,
-              {"no such layout or scheme", "", "one of " + layout_names() + ", " + scheme_names(),
+              {"unknown layout or scheme", "", "one of " + layout_names() + ", " + scheme_names(),
                "'" + p.layout + p.scheme + "'", ""});
 }
 
@@ -50,7 +51,7 @@ estimate expected_ones(const params& p, double keys) { return ones_of_keys(occup
 shared_ones count_shared(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b) {
   if (a.size() != b.size()) {
     throw error(errc::invalid_argument,
-                {"filters of different sizes", "", std::to_string(a.size()) + " bytes", std::to_string(b.size()), ""});
+                {"the filters differ in size", "", std::to_string(a.size()) + " bytes", std::to_string(b.size()), ""});
   }
   constexpr std::size_t part = std::size_t{4} << 10;  // counted three times while in the cache
   const kernels::fill_kernel& count = chosen_kernels().fill_statistics;

@@ -1,3 +1,4 @@
+// Fill statistics: the selection of kernels, and the current FPR from a cell scan.
 #include "registry/fill_statistics.hpp"
 
 #include <bloomery/detail/bits.hpp>
@@ -45,12 +46,12 @@ fill_statistics measure_fill(const params& p, std::span<const std::uint8_t> byte
   const scheme* by_scheme = find_scheme(p.scheme);
   if (layout == nullptr && by_scheme == nullptr) {
     throw error(errc::invalid_argument,
-                {"no such layout or scheme", "", "one of " + layout_names() + ", " + scheme_names(),
+                {"unknown layout or scheme", "", "one of " + layout_names() + ", " + scheme_names(),
                  "'" + p.layout + p.scheme + "'", ""});
   }
   if (bytes.size() != bytes_for(p.geometry.bits)) {
-    throw error(errc::invalid_argument, {"bytes of a filter", "census", std::to_string(bytes_for(p.geometry.bits)),
-                                         std::to_string(bytes.size()), ""});
+    throw error(errc::invalid_argument, {"wrong number of bytes", "measure_fill",
+                                         std::to_string(bytes_for(p.geometry.bits)), std::to_string(bytes.size()), ""});
   }
   if (layout != nullptr) {
     layout->check(p.geometry);

@@ -1,3 +1,4 @@
+// Rows of static filters, and their checks.
 #include "registry/fuse_row.hpp"
 
 #include <bloomery/detail/bits.hpp>
@@ -12,7 +13,8 @@ namespace {
 
 [[noreturn]] void refuse_making() {
   throw error(errc::invalid_argument,
-              {"a static filter is built once from all its keys", "layout", "", "", hint::seal_all_keys});
+              {"a static filter cannot be created empty, because it is built once from all its keys", "layout", "", "",
+               hint::seal_all_keys});
 }
 
 }  // namespace
@@ -22,11 +24,12 @@ geometry fuse_geometry_for(std::uint64_t, double) { refuse_making(); }
 void check_fuse_geometry(const geometry& g) {
   constexpr std::uint64_t unit = 512;
   if (g.bits < 2 * unit || g.bits % unit != 0) {
-    throw error(errc::invalid_argument,
-                {"bits of a static filter", "geometry", "a multiple of 512, 1024 or more", std::to_string(g.bits), ""});
+    throw error(errc::invalid_argument, {"invalid number of bits for a static filter", "geometry",
+                                         "a multiple of 512, at least 1024", std::to_string(g.bits), ""});
   }
   if (g.probes != fuse::probes) {
-    throw error(errc::invalid_argument, {"probes of a static filter", "geometry", "3", std::to_string(g.probes), ""});
+    throw error(errc::invalid_argument,
+                {"invalid number of probes for a static filter", "geometry", "3", std::to_string(g.probes), ""});
   }
 }
 
@@ -39,7 +42,7 @@ occupancy fuse_occupancy(const geometry& g) { return {1, g.bits, 0, g.probes}; }
 template <fuse_fingerprint F>
 cell_scan_result look_at_fuse(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
   check_fuse_geometry(g);
-  check_fuse(8 * sizeof(F), bytes, "census");
+  check_fuse(8 * sizeof(F), bytes, "measure_fill");
   const std::uint64_t partitions = fuse::partitions_in(bytes.data());
   std::uint64_t with_keys = 0;
   for (std::uint64_t p = 0; p < partitions; ++p) with_keys += fuse::partition_in(bytes.data(), p).keys > 0 ? 1 : 0;
@@ -75,7 +78,7 @@ std::vector<std::uint64_t> static_cells(const params& p, std::span<const std::ui
 
 void refuse_keys_if_static(const params& p, const std::string& where) {
   if (family_of(p) != family::static_set) return;
-  throw error(errc::not_permitted, {"a static filter takes no more keys, and keys cannot be removed", where, "", "",
+  throw error(errc::not_permitted, {"keys cannot be inserted into or removed from a static filter", where, "", "",
                                     hint::seal_old_and_new_keys});
 }
 

@@ -1,4 +1,4 @@
-// The occupancy of a filter, whether it has a layout or a scheme.
+// The occupancy of a filter with a layout or a scheme.
 #pragma once
 
 #include <bloomery/params.hpp>

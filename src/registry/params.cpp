@@ -1,3 +1,4 @@
+// params: completion and comparison.
 #include <bloomery/params.hpp>
 
 #include <bloomery/error.hpp>
@@ -16,7 +17,7 @@ namespace bloomery {
 namespace {
 
 [[noreturn]] void unknown(const char* table, const std::string& name, const std::string& names) {
-  throw error(errc::invalid_argument, {std::string("no such ") + table, "", "one of " + names, "'" + name + "'", ""});
+  throw error(errc::invalid_argument, {std::string("unknown ") + table, "", "one of " + names, "'" + name + "'", ""});
 }
 
 const scheme& scheme_of(const params& p) {
@@ -24,15 +25,15 @@ const scheme& scheme_of(const params& p) {
   if (row == nullptr) unknown("scheme", p.scheme, names_of(schemes()));
   if (!p.layout.empty() || !p.hash.empty()) {
     throw error(errc::invalid_argument,
-                {"a scheme has a layout and a hash of its own", "scheme", "", "", hint::name_layout_or_scheme});
+                {"a scheme has its own layout and hash", "scheme", "", "", hint::name_layout_or_scheme});
   }
   if (p.secret) {
-    throw error(errc::invalid_argument, {"a scheme has hashes of its own, which take no secret", "secret", "",
+    throw error(errc::invalid_argument, {"a scheme has its own hashes, which do not use a secret", "secret", "",
                                          "scheme " + p.scheme, hint::use_a_layout});
   }
   if (p.keys != key_kind::bytes) {
     throw error(errc::invalid_argument,
-                {"schemes take keys as bytes", "scheme", "", "integer keys", hint::use_a_layout});
+                {"a scheme cannot hash integer keys", "scheme", "", "integer keys", hint::use_a_layout});
   }
   return *row;
 }
@@ -58,21 +59,21 @@ void complete_hash(params& p) {
     throw error(errc::invalid_argument, {"this hash is for integer keys", p.hash, "", "", hint::use_hash_for_bytes});
   }
   if (p.seed > row->most_seed) {
-    throw error(errc::invalid_argument,
-                {"seed of " + p.hash, "seed", "at most " + std::to_string(row->most_seed), std::to_string(p.seed), ""});
+    throw error(errc::invalid_argument, {"seed out of range for hash " + p.hash, "seed",
+                                         "at most " + std::to_string(row->most_seed), std::to_string(p.seed), ""});
   }
   if (row->keyed && !p.secret) {
     throw error(errc::invalid_argument, {"this hash needs a secret key", p.hash, "", "", hint::give_a_secret});
   }
   if (!row->keyed && p.secret) {
     throw error(errc::invalid_argument,
-                {"this hash takes no secret", p.hash, "hash siphash", "", hint::leave_out_secret_or_hash});
+                {"this hash does not use a secret", p.hash, "hash siphash", "", hint::leave_out_secret_or_hash});
   }
   const std::uint64_t check = p.secret ? key_check(*p.secret) : 0;
   if (p.key_check != 0 && p.key_check != check) {
-    throw error(errc::incompatible, {"this is not the filter's secret key", "secret",
-                                     "the key with check value " + key_check_text(p.key_check), key_check_text(check),
-                                     hint::give_the_secret});
+    throw error(errc::incompatible,
+                {"wrong secret", "secret", "the key with check value " + key_check_text(p.key_check),
+                 key_check_text(check), hint::give_the_secret});
   }
   p.key_check = check;
 }
@@ -84,14 +85,14 @@ geometry geometry_for(const layout_row& row, const params& p) {
   return row.window->geometry_for(fullest_generations(p.window(), p.capacity), p.target_fpr);
 }
 
-// Common to layouts and schemes: both are a row with a size, a check and a rate.
+// Common to layouts and schemes: both have rows with functions for size, check and FPR.
 template <class Row>
 void complete_size(params& p, const Row& row) {
   if (p.geometry == geometry{}) p.geometry = geometry_for(row, p);
   row.check(p.geometry);
   if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) {
-    throw error(errc::invalid_argument, {"the false-positive rate is a probability", "rate",
-                                         "at most 1, or 0 for unknown", std::to_string(p.target_fpr), ""});
+    throw error(errc::invalid_argument, {"the target FPR is not a probability", "rate", "at most 1, or 0 for unknown",
+                                         std::to_string(p.target_fpr), ""});
   }
   if (p.target_fpr == 0 && p.capacity > 0) p.target_fpr = expected_fpr(p, p.capacity);
 }
@@ -160,8 +161,7 @@ std::string difference(const params& a, const params& b) {
   };
   if (a.scheme != b.scheme) return differ("scheme", a.scheme, b.scheme);
   if (a.layout != b.layout) return differ("layout", a.layout, b.layout);
-  if (family_of(a) == family::static_set)
-    return "layout: " + a.layout + ", and the cells of static filters do not add up";
+  if (family_of(a) == family::static_set) return "layout: " + a.layout + ", a static filter, which cannot be merged";
   if (a.hash != b.hash) return differ("hash", a.hash, b.hash);
   if (a.keys != b.keys) return differ("keys", name_of(a.keys), name_of(b.keys));
   if (a.seed != b.seed) return differ("seed", std::to_string(a.seed), std::to_string(b.seed));

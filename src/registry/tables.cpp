@@ -1,3 +1,4 @@
+// Tables of layouts and hashes.
 #include "registry/tables.hpp"
 
 #include <bloomery/hash.hpp>

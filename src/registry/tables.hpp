@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace BLOOMERY_EXPORT bloomery {  // bloomery::redis is a library of its own
+namespace BLOOMERY_EXPORT bloomery {  // bloomery::redis is a separate library
 
 /// The parameters of a hash: secret and seed. Each hash uses the parts that it supports. The seed is stored as a `mix`,
 /// which precomputes what that hash needs.

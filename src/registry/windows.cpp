@@ -1,3 +1,4 @@
+// Validation of windows.
 #include "registry/windows.hpp"
 
 #include <string>

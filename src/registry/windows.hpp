@@ -8,7 +8,7 @@
 
 #include "layouts/row.hpp"
 
-namespace BLOOMERY_EXPORT bloomery {  // bloomery::redis is a library of its own
+namespace BLOOMERY_EXPORT bloomery {  // bloomery::redis is a separate library
 
 /// fullest_generations() of a filter with this window.
 keys_by_generation fullest_generations(const window_length& window, std::uint64_t capacity) noexcept;

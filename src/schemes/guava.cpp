@@ -27,8 +27,8 @@ constexpr std::uint64_t most_words = 0x7FFFFFFF;  // a Java array's length
 void check(const geometry& g) {
   check_scheme_geometry(g, most_words * word_bits);
   if (g.bits % word_bits != 0) {
-    throw error(errc::invalid_argument,
-                {"bits of a Guava filter", "geometry", "a multiple of 64", std::to_string(g.bits), ""});
+    throw error(errc::invalid_argument, {"invalid number of bits for a Guava filter", "geometry", "a multiple of 64",
+                                         std::to_string(g.bits), ""});
   }
 }
 

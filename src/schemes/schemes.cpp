@@ -27,14 +27,14 @@ const scheme* find_scheme(std::string_view name) noexcept {
 }
 
 void check_scheme_geometry(const geometry& g, std::uint64_t most_bits) {
-  if (g.bits == 0) throw error(errc::invalid_argument, {"bits of a filter", "geometry", "1 or more", "0", ""});
+  if (g.bits == 0) throw error(errc::invalid_argument, {"invalid number of bits", "geometry", "at least 1", "0", ""});
   if (g.bits > most_bits) {
-    throw error(errc::too_large,
-                {"more bits than this scheme can address", "geometry", "at most " + std::to_string(most_bits),
-                 std::to_string(g.bits), hint::use_fewer_keys_or_layout});
+    throw error(errc::too_large, {"too many bits for this scheme", "geometry", "at most " + std::to_string(most_bits),
+                                  std::to_string(g.bits), hint::use_fewer_keys_or_layout});
   }
   if (g.probes == 0 || g.probes > max_probes) {
-    throw error(errc::invalid_argument, {"probes of a filter", "geometry", "1 to 255", std::to_string(g.probes), ""});
+    throw error(errc::invalid_argument,
+                {"invalid number of probes", "geometry", "1 to 255", std::to_string(g.probes), ""});
   }
 }
 

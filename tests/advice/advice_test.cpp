@@ -304,7 +304,7 @@ TEST(Advice, OffersNoNumberOfKeysThatItDoesNotName) {
   const error from_some = refusal({.keys = 100'000, .rate = 0.01, .grows = true, .memory_bytes = 130 << 10});
 
   EXPECT_THAT(unbounded.text().hint.words(), testing::Not(HasSubstr("keys")));
-  EXPECT_THAT(from_some.text().hint.words(), HasSubstr("if no more keys come"));
+  EXPECT_THAT(from_some.text().hint.words(), HasSubstr("if the number of keys does not grow"));
 }
 
 TEST(Advice, SaysHowManyKeysFitIfTheyMayGrow) {
@@ -364,8 +364,8 @@ TEST(Advice, NamesBothSidesOfAContradictionAndTheWayOut) {
   const need keys{"a window", [](requirements& r) { r.window = window_of_keys(1000), r.keys = 0; }};
   const need number{"a number of keys", [](requirements& r) { r.keys = 7; }};
   const need grows_with_window{"growth", [](requirements& r) { r.grows = true; }};
-  const need bound{"a most number of keys", [](requirements& r) { r.most_keys = 2 * r.keys; }};
-  const need growth_alone{"growth without bound", [](requirements& r) { r.grows = true; }};
+  const need bound{"a maximum number of keys", [](requirements& r) { r.most_keys = 2 * r.keys; }};
+  const need growth_alone{"unlimited growth", [](requirements& r) { r.grows = true; }};
   const std::pair<need, need> contradictory[] = {
       {sealed, deletes},         {sealed, time},        {keys, sealed},           {sealed, growth},
       {sealed, unknown},         {sealed, range},       {deletes, time},          {keys, deletes},

@@ -134,7 +134,7 @@ class BadFiles(CommandTest):
         for command in ["add", "f"], ["check", "f"], ["build", "-o", "g"], ["dedup", "-q", "-n", 10], ["dedup", "-q", "--exact"]:
             self.refused(*command, "missing", says="missing: cannot (read|open): No such file")
             self.refused(*command, ".", says=r"\.: cannot read: Is a directory")
-        self.refused("build", "-o", ".", says="expected a file's name, found a directory")
+        self.refused("build", "-o", ".", says="expected the name of a file, found a directory")
         self.refused("build", "-o", "missing/f", stdin=b"x\n", says="missing.*No such file")
 
     def test_what_is_no_filter_says_how_to_make_one(self) -> None:
@@ -157,7 +157,7 @@ class BadFiles(CommandTest):
             self.assertEqual(self.read("cut"), self.whole[:length])
 
     def test_a_file_cut_short_while_it_is_mapped_ends_the_command_with_a_message(self) -> None:
-        lost = "became shorter|cut short while it was read"
+        lost = "became shorter|truncated while it was read"
         self.bloomery("build", "-q", "--foldable", "-n", 100_000, "-o", "f", stdin=b"key-1\n")
         run = self.start("check", "f")
         self.wait_until_mapped(run, "f")
@@ -216,7 +216,7 @@ class BadFiles(CommandTest):
         other[8] = 2
         self.write("other", bytes(other))
 
-        self.refused("check", "other", says="another version.*expected version 1, found 2")
+        self.refused("check", "other", says="unsupported file version: expected version 1, found 2")
 
     def test_damaged_compressed_input_is_an_error_and_builds_nothing(self) -> None:
         packed = gzip.compress(text(keys(5000)))

@@ -131,10 +131,10 @@ class PlanAdvice(CommandTest):
         base = ["-n", "1M", "-p", "1%"]
         asked = {
             "without deletes": (["--deletes"], ["--no-log"]),
-            "if no key comes later": (["--no-log"], ["--sealed"]),
-            "if keys may come later": (["--sealed"], ["--no-log"]),
+            "if no key is added later": (["--no-log"], ["--sealed"]),
+            "if keys may be added later": (["--sealed"], ["--no-log"]),
             "with a log on disk": (["--grow"], ["--grow", "--log"]),
-            "if nothing is to be forgotten": (["--window", "7d"], ["--no-log"]),
+            "if no key expires": (["--window", "7d"], ["--no-log"]),
             "with less memory preferred to speed": (["--no-log"], ["--no-log", "--prefer", "memory"]),
         }
         for what, (now, then) in asked.items():
@@ -181,7 +181,7 @@ class PlanAdvice(CommandTest):
             "--window 1h --window-keys 9": "excludes",
             "--grow --max-keys 9": "excludes",
             "--log --no-log": "excludes",
-            "-n 9 --max-keys 8": "fewer than",
+            "-n 9 --max-keys 8": "below the minimum",
             "-n 0 --deletes": "-n: nothing",
             "--grow -m 1MiB": "-m: .*--memory",
             "--grow -k 4": "-k",
@@ -193,7 +193,7 @@ class PlanAdvice(CommandTest):
 
     def test_what_does_not_fit_the_memory_is_refused_with_what_would(self) -> None:
         refused = self.refused("plan", "-n", "1M", "-p", "1%", "--memory", "1MiB", says="at least 1.14 MiB .plain classic.")
-        rate, most = re.search(r"an error of ([0-9.]+ %), or with at most ([0-9,]+) keys", refused.err).groups()
+        rate, most = re.search(r"a false-positive rate of ([0-9.]+ %), or with at most ([0-9,]+) keys", refused.err).groups()
 
         for fits in ["-n", "1M", "-p", rate], ["-n", most.replace(",", ""), "-p", "1%"]:
             self.assertLessEqual(self.taken(*fits, "--memory", "1MiB")["bytes"], 1 << 20)

@@ -160,7 +160,7 @@ class Chain(RedisTest):
             for scheme in ([[]] if verb == "verify" else [CHAIN, []]):
                 self.refused(verb, chain, *scheme, says="n and p of this chain are not stored.*give -n and -p")
         self.refused("build", "-o", chain, *CHAIN, "-n", 300, says="-p: the chain that is there does not say what it was made for")
-        self.refused("check", chain, *PUBLISHED, says="was not made for")
+        self.refused("check", chain, *PUBLISHED, says="was not created for")
         self.assertEqual(self.server.keys(), sorted([b"bloomfilter-%d" % i for i in range(len(model.bitmaps))] + [b"cursor"]))
         self.assert_has_all(chain, lines[:500], *SMALL)
         self.assertEqual(self.bloomery("info", "--json", chain, *SMALL).json["growths"], len(model.bitmaps) - 1)
@@ -188,7 +188,7 @@ class Chain(RedisTest):
         again = self.bloomery("build", *CHAIN, "-o", self.f, stdin=text(keys(12)))
 
         self.assertIn("12 lines, 2 new; it was there already, made for 300 keys a bitmap at 1 %; 1 bitmap of 360 B", again.err)
-        self.refused("build", *CHAIN, "-n", 301, "-o", self.f, says="was not made for n = 301")
+        self.refused("build", *CHAIN, "-n", 301, "-o", self.f, says="was not created for n = 301")
         self.refused("build", *CHAIN, "-p", "1.001%", "-o", self.f, says="other n and p")
         self.refused("check", *CHAIN, "-n", 300, "-p", "1.001%", self.f, says="other n and p")
         self.assertEqual(self.chain_info(*SMALL)["target_rate"], 0.01)
@@ -251,7 +251,7 @@ class Chain(RedisTest):
 
     def test_what_is_wrong_is_refused(self) -> None:
         self.refused("build", *CHAIN, "-o", self.f, says="-n 10k")
-        self.refused("build", *CHAIN, "-n", 0, "-o", self.f, says="a filter is made for at least one key: expected 1 or more, found 0")
+        self.refused("build", *CHAIN, "-n", 0, "-o", self.f, says="the capacity must be at least one key: expected at least 1, found 0")
         self.refused("build", *CHAIN, "-n", "1G", "-o", self.f, says="Redis string")
         for option in (["-m", 1000], ["-k", 3], ["--layout", "split_block512"], ["--hash", "xxh3"], ["--seed", 1], ["--u64"], ["--counting"], ["--grow"],
                        ["--max-keys", 1000], ["--shards", 2], ["--window", "1h"], ["--foldable"], ["--note", "x"], ["--wait-replicas", 1], ["--prefer", "speed"]):
@@ -270,11 +270,11 @@ class Chain(RedisTest):
         self.bloomery("build", "-q", *SMALL, "-o", self.f, stdin=text(keys(900)))
         self.refused("info", *CHAIN, "--check", self.f, says="--check: a filter on servers has no pages with checksums")
         self.redis("DEL", "f-1")
-        self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="part of the chain is gone.*f-1")
+        self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="part of the chain is missing.*f-1")
         self.redis("DEL", "f-cursor")
-        self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="part of the chain is gone")
+        self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="part of the chain is missing")
         self.redis("SET", "f-cursor", "none")
-        self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="the key 'f-cursor' is no cursor of a chain.*found none")
+        self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="the key 'f-cursor' is not the cursor of a chain.*found none")
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ class Doctor(RedisTest):
         self.redis("SET", b"{f}:m", b"not ours")
         other = self.findings()["filter"]
         self.assertEqual(other["status"], "BAD")
-        self.assertIn("this name has something else on the server", other["text"])
+        self.assertIn("the key with this name is not a filter", other["text"])
 
     def test_a_description_of_which_one_copy_was_evicted(self) -> None:
         self.bloomery("build", "-q", "-n", 200_000, "-o", self.f, stdin=text(keys(1000)))
@@ -228,7 +228,7 @@ class Permissions(RedisTest):
                 if "--counting" in making:
                     run("remove", f, stdin=text(keys(10)))
                     run("pull", f, "-o", "counters")
-        self.refused_in_time("add", "--wait-replicas", 1, f, stdin=b"one\n", env=self.env, says="not on as many replicas as were wanted")
+        self.refused_in_time("add", "--wait-replicas", 1, f, stdin=b"one\n", env=self.env, says="not on the required number of replicas")
         self.allow(*self.rights["a filter, to check"])
         self.assertEqual(run("check", f, stdin=b"key-20\n").out, b"key-20\n")
 

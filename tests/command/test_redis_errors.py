@@ -103,7 +103,7 @@ class Passwords(RedisTest):
 
     def test_one_that_is_not_wanted(self) -> None:
         self.redis("CONFIG", "SET", "requirepass", "")
-        self.said("the server has no password, and one was given; leave out the password, [^;]*; nothing was done", BLOOMERY_REDIS_PASSWORD="any")
+        self.said("a password was given, but the server has none; leave out the password, [^;]*; nothing was done", BLOOMERY_REDIS_PASSWORD="any")
 
 
 class Server(RedisTest):
@@ -115,14 +115,14 @@ class Server(RedisTest):
         self.redis("CONFIG", "SET", "min-replicas-to-write", 1)
         self.addCleanup(self.redis, "CONFIG", "SET", "min-replicas-to-write", 0)
 
-        self.refused_in_time("add", self.f, stdin=b"b\n", says=r"the server takes no writes without its replicas, still after \d+ ms: found NOREPLICAS [^;]*; connect replicas, or lower min-replicas-to-write")
+        self.refused_in_time("add", self.f, stdin=b"b\n", says=r"the server accepts no writes without its replicas, still after \d+ ms: found NOREPLICAS [^;]*; connect replicas, or lower min-replicas-to-write")
         self.assert_has_all(self.f, [b"a"])
 
     def test_no_more_connections(self) -> None:
         self.redis("CONFIG", "SET", "maxclients", 1)
         self.addCleanup(self.redis, "CONFIG", "SET", "maxclients", 1000)
 
-        self.refused_in_time("check", self.f, stdin=b"a\n", says="the server takes no more connections, still after .*found ERR max number of clients reached; close other connections, or raise maxclients")
+        self.refused_in_time("check", self.f, stdin=b"a\n", says="the server accepts no more connections, still after .*found ERR max number of clients reached; close other connections, or raise maxclients")
 
     def test_a_script_that_does_not_end(self) -> None:
         self.redis("CONFIG", "SET", "busy-reply-threshold", 10)
@@ -137,7 +137,7 @@ class Server(RedisTest):
         running = threading.Thread(target=run)
         running.start()
         try:
-            self.refused_in_time("check", self.f, stdin=b"a\n", says="the server is running a script for too long, still after .*found BUSY [^;]*; wait for it, or end it with SCRIPT KILL")
+            self.refused_in_time("check", self.f, stdin=b"a\n", says="a script has been running on the server for too long, still after .*found BUSY [^;]*; wait for it, or end it with SCRIPT KILL")
         finally:
             self.redis("SCRIPT", "KILL")
             running.join()
@@ -154,7 +154,7 @@ class Replica(CommandTest):
         while time.monotonic() < end and "master_link_status:up" not in replica.client("INFO", "replication").decode():
             time.sleep(0.02)
         address = replica.address("f")
-        says = r"the server is a replica, which takes no writes, still after \d+ ms: found READONLY [^;]*; give the address of its master, or let sentinels name it: redis\+sentinel://HOST/MASTER/NAME"
+        says = r"the server is a replica, which accepts no writes, still after \d+ ms: found READONLY [^;]*; give the address of its master, or use sentinels: redis\+sentinel://HOST/MASTER/NAME"
 
         self.refused("build", "--timeout", "500ms", "-n", 100, "-o", address, stdin=b"a\n", says=says)
         self.assertEqual(master.keys(), [])

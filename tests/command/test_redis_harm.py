@@ -47,14 +47,14 @@ class Harm(RedisTest):
         self.redis("DEL", *lost)
         more = text(keys(1000, "absent"))
 
-        self.refused("check", address, stdin=more, says="a part of the filter is gone.*remove it with 'bloomery redis drop unix:")
-        self.refused("check", "--on-damage", "error", address, stdin=more, says="a part of the filter is gone")
+        self.refused("check", address, stdin=more, says="a part of the filter is missing.*remove it with 'bloomery redis drop unix:")
+        self.refused("check", "--on-damage", "error", address, stdin=more, says="a part of the filter is missing")
         found = self.bloomery("check", "--on-damage", "maybe", address, stdin=more).out.split()
         # A sixteenth of the keys is in this shard; of the others 1 % are false positives.
         self.assertTrue(30 < len(found) < 110, len(found))
         present = text(keys(20_000))
         self.assertEqual(self.bloomery("check", "--on-damage", "maybe", address, stdin=present).out, present)
-        self.refused("add", address, stdin=more, says="a part of the filter is gone")
+        self.refused("add", address, stdin=more, says="a part of the filter is missing")
         self.refused("check", "--on-damage", "no", address, stdin=more, says="--on-damage")
 
     def test_a_filter_whose_description_was_deleted_is_found_by_build(self) -> None:
@@ -64,7 +64,7 @@ class Harm(RedisTest):
 
         made = self.bloomery("build", "-n", 50_000, "--shards", 16, "-o", address, stdin=b"")
 
-        self.assertRegex(made.err, "note: the description of the filter was lost, and is restored")
+        self.assertRegex(made.err, "note: the description of the filter was lost and has been restored")
         self.assertEqual(self.bloomery("check", address, stdin=text(keys(20_000))).out, text(keys(20_000)))
 
     def test_there_is_no_server(self) -> None:
@@ -125,7 +125,7 @@ class Harm(RedisTest):
                     where = self.explained_in_shard(3) if verb == ["explain"] else None
 
                     words = ["explain", self.f, where] if where else arguments(verb, self.f)
-                    self.refused(*words, stdin=more, says=r"a part of the filter is gone.*shard 3 of 16|gone: \{f~[0-9a-f]{16}:3\}")
+                    self.refused(*words, stdin=more, says=r"a part of the filter is missing.*shard 3 of 16|missing: \{f~[0-9a-f]{16}:3\}")
         self.assertFalse(os.path.exists(self.path("pulled")) or os.path.exists(self.path("united")))
 
     def test_a_lost_header_of_a_shard_that_never_changed_follows_from_the_description(self) -> None:
@@ -150,7 +150,7 @@ class Harm(RedisTest):
         bits = self.server.shard(3) + b":0"
         self.redis("SET", bits, bytes(self.redis("STRLEN", bits)))
 
-        self.refused("check", "-v", self.f, stdin=text(keys(20_000)), says="a part of the filter is gone")
+        self.refused("check", "-v", self.f, stdin=text(keys(20_000)), says="a part of the filter is missing")
 
     def test_flushed_while_it_is_used_it_is_gone_for_all(self) -> None:
         self.build()
@@ -163,7 +163,7 @@ class Harm(RedisTest):
         out, err = run.communicate(text(keys(100)))
 
         self.assertEqual((out, run.returncode), (b"", 2))
-        self.assertRegex(err, b"no such filter any more|no filter of this name")
+        self.assertRegex(err, b"the filter no longer exists|no filter of this name")
 
     def test_flushed_while_it_is_filled_it_is_an_error_and_leaves_nothing(self) -> None:
         self.build()
@@ -196,7 +196,7 @@ class Harm(RedisTest):
 
         for options, both in {
             ("-n", 70_000): "capacity.*expected 70000, found 50000",
-            ("-p", "1%"): "error rate.*0.01.*0.02",
+            ("-p", "1%"): "target FPR.*0.01.*0.02",
             ("--layout", "split_block512"): "layout.*expected split_block512, found blocked",
             ("--seed", 7): "seed.*expected 7, found 0",
             ("--hash", "murmur3"): "hash.*murmur3.*xxh3_64",
@@ -213,7 +213,7 @@ class Harm(RedisTest):
 
     def test_somebody_elses_keys_are_left_alone(self) -> None:
         self.redis("SET", b"{f}:m", b"my own")
-        self.refused("build", "-n", 100, "-o", self.f, stdin=b"a\n", says="this name has something else on the server")
+        self.refused("build", "-n", 100, "-o", self.f, stdin=b"a\n", says="the key with this name is not a filter")
         self.assertEqual(self.redis("GET", b"{f}:m"), b"my own")
         self.redis("FLUSHALL")
         self.redis("RPUSH", b"{f}:m", b"a list")
@@ -241,7 +241,7 @@ class Harm(RedisTest):
     def test_replicas_that_are_not_there_are_waited_for_in_vain(self) -> None:
         self.build()
 
-        self.refused_in_time("add", "--wait-replicas", 1, self.f, stdin=b"new\n", says="not on as many replicas as were wanted.*expected 1, found 0")
+        self.refused_in_time("add", "--wait-replicas", 1, self.f, stdin=b"new\n", says="not on the required number of replicas.*expected 1, found 0")
         self.assert_has_all(self.f, [b"new"])
 
 
@@ -428,7 +428,7 @@ class Secrets(RedisTest):
             for verb in VERBS + [["redis", "doctor"]]:
                 said = self.run_silently(*arguments(verb, address), stdin=b"a\n")
                 self.assertEqual(said.status, 2)
-                self.assertRegex(said.err, r"\Abloomery: [^\n]*(let this user in|NOAUTH|WRONGPASS|password)[^\n]*\n\Z")
+                self.assertRegex(said.err, r"\Abloomery: [^\n]*(refuses this user|NOAUTH|WRONGPASS|password)[^\n]*\n\Z")
 
     def test_misspelt_commands_do_not_print_it_either(self) -> None:
         address = self.server.tcp_address("f", "bob:pw-of-bob@")

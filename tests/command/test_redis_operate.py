@@ -94,7 +94,7 @@ class List(RedisTest):
         found = self.listed()
 
         self.assertIn("shard 7 of 16", found["f"]["state"])
-        self.assertIn("another version", found["old"]["state"])
+        self.assertIn("unsupported version", found["old"]["state"])
         self.assertIsNone(found["old"]["kind"])
 
     def test_one_copy_of_the_description_is_enough_and_a_keyed_filter_needs_no_secret(self) -> None:
@@ -342,7 +342,7 @@ class Repair(RedisTest):
 
     def test_a_lost_shard_is_refilled(self) -> None:
         self.redis("DEL", self.server.shard(3) + b":0")
-        self.refused("check", self.f, "keys", says="a part of the filter is gone.*bloomery redis repair unix:")
+        self.refused("check", self.f, "keys", says="a part of the filter is missing.*bloomery redis repair unix:")
 
         told = self.bloomery("redis", "repair", "--json", self.f, "keys").json
 

@@ -232,17 +232,17 @@ class Windows(RedisTest):
         self.make_filter("plain", [b"a"])
         self.bloomery("build", "-q", "--window", "7d", "-n", 100, "-o", "local", stdin=b"a\n")
 
-        self.refused("push", "file", self.f, says="there is a filter of this name")
+        self.refused("push", "file", self.f, says="a filter of this name exists")
         self.refused("push", "--shards", 4, "file", self.server.address("new"), says="layers keep their number of shards")
         for words in (["add", "file"], ["union", "-o", "x", "plain", "file"], ["fold", "file", "-o", "x"], ["overlap", "plain", "file"]):
             self.refused(*words, says="slices of a shared filter with a window")
-        self.refused("union", "-o", "x", self.f, "plain", says="one with a window; pull it alone")
+        self.refused("union", "-o", "x", self.f, "plain", says="a sliding-window filter; pull it alone")
         self.refused("explain", "--now", 1, "local", "a", says="explained as of its newest generation")
         self.refused("explain", "--now", 1, "plain", "a", says="does not go by time")
         self.refused("explain", "--now", 1, self.f, "a", says="its server's clock")
         self.assertEqual(self.read("file"), before)
         self.write("file", before[:8] + struct.pack("<I", 3) + before[12:])
-        self.refused("check", "file", says="another version: expected version 1 or 2, found 3")
+        self.refused("check", "file", says="unsupported file version: expected version 1 or 2, found 3")
 
     def test_a_pull_replaces_the_file_of_another_filter(self) -> None:
         self.fill()

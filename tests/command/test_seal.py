@@ -162,11 +162,11 @@ class Seal(CommandTest):
         self.bloomery("build", "-q", "lines", "-o", "plain")
         before = self.read("f")
 
-        self.refused("add", "f", "lines", says="takes no more keys.*--grow")
-        self.refused("dedup", "--state", "f", "lines", says="takes no more keys")
-        self.refused("union", "-o", "g", "f", "f", says="do not add up")
-        self.refused("intersect", "-o", "g", "f", "f", says="do not add up")
-        self.refused("overlap", "f", "f", says="do not add up")
+        self.refused("add", "f", "lines", says="cannot be inserted into or removed from a static filter.*--grow")
+        self.refused("dedup", "--state", "f", "lines", says="cannot be inserted into or removed from a static filter")
+        self.refused("union", "-o", "g", "f", "f", says="static filter, which cannot be merged")
+        self.refused("intersect", "-o", "g", "f", "f", says="static filter, which cannot be merged")
+        self.refused("overlap", "f", "f", says="static filter, which cannot be merged")
         self.refused("fold", "f", "-o", "g", says="static filters have no fold")
         self.refused("seal", "f", "-o", "g", says="sealed already")
         self.refused("seal", "plain", "-o", "g", says="cannot list its keys.*--grow")
@@ -262,9 +262,9 @@ class SealOfALog(CommandTest):
         self.build("other", keys(2000))
 
         for instead, says in (
-            (log[:-100], "[0-9]+ keys or fewer are lost at its end.*salvage"),
-            (older, "10[0-9][0-9] keys or fewer|1000 keys or fewer are lost at its end.*salvage"),
-            (bytes(damaged), "keys are lost in 1 place.*salvage"),
+            (log[:-100], "[0-9]+ or fewer keys are lost at its end.*salvage"),
+            (older, "10[0-9][0-9] or fewer keys|1000 or fewer keys are lost at its end.*salvage"),
+            (bytes(damaged), "keys lost in 1 place.*salvage"),
             (self.read("other.log"), "another filter's log"),
         ):
             self.write("f.log", instead)
@@ -281,7 +281,7 @@ class SealOfALog(CommandTest):
         self.write("f.log", older)
 
         for command in ["seal", "f", "-o", "sealed"], ["add", "f"], ["rebuild", "f"]:
-            self.refused(*command, says="it has 1000 keys, and the filter 2.*older.*salvage")
+            self.refused(*command, says="only 1000 keys, but the filter has 2.*older.*salvage")
         self.assertIn("older", self.bloomery("info", "--check", "f", status=1).out.decode())
         self.assert_has_all("f", keys(20_000, "more"))
         self.assertIn("keys lost", self.bloomery("rebuild", "f", "--salvage").err)

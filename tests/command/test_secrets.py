@@ -138,7 +138,7 @@ class Secrets(CommandTest):
         self.write("text", b"correct horse battery staple 123\n")
         self.write("empty", b"")
         cases = [("missing", "missing: cannot open"), ("short", "31 digits"), ("long", "33 digits"),
-                 ("text", "another character in place 2"), ("empty", "0 digits"), ("f", "not a key file"), (".", "cannot read")]  # fmt: skip
+                 ("text", "another character at position 2"), ("empty", "0 digits"), ("f", "not a key file"), (".", "cannot read")]  # fmt: skip
         for name, says in cases:
             for command in (["build", "-o", "new", "lines"], ["check", "f", "lines"], ["add", "f", "lines"],
                             ["dedup", "lines"], ["info", "f"]):  # fmt: skip

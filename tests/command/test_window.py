@@ -207,7 +207,7 @@ class Union(Window):
     def test_what_cannot_be_done_is_refused(self) -> None:
         for name in ("a.bloom", "b.bloom"):
             self.make("--window-keys", 700, name=name)
-        self.refused("union", "-o", "c.bloom", "a.bloom", "b.bloom", says="go by keys cannot be merged")
+        self.refused("union", "-o", "c.bloom", "a.bloom", "b.bloom", says="windows of keys cannot be merged")
         self.refused("intersect", "-o", "c.bloom", "a.bloom", "b.bloom", says="no intersection")
         self.refused("fold", "-o", "c.bloom", "a.bloom", says="no fold")
         self.refused("overlap", "a.bloom", "b.bloom", says="no overlap")

@@ -145,7 +145,7 @@ TEST(DamagedFile, CutShortAnywhereIsRefused) {
                 patched_file(folder / "f").truncate(5000);
                 any_filter::open(folder / "f");
               })->what(),
-              HasSubstr("file is cut short: expected 16422 bytes, found 5000"));
+              HasSubstr("file is truncated: expected 16422 bytes, found 5000"));
 }
 
 TEST(DamagedFile, WithAPayloadByteFlippedNamesThePageWhereItIsRead) {

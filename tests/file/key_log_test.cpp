@@ -230,7 +230,7 @@ TEST(KeyLog, SeveralDamagedPlacesAreCountedApart) {
   EXPECT_EQ(c.seen.lost_keys, 300u);
   EXPECT_EQ(c.seen.keys, 700u);
   EXPECT_EQ(c.seen.first_damage, key_log::header_bytes + 2 * record(100));
-  EXPECT_THAT(c.seen.damage_in_words(), HasSubstr("300 keys are lost in 2 places, the first at byte 1904"));
+  EXPECT_THAT(c.seen.damage_in_words(), HasSubstr("300 keys lost in 2 places, the first at byte 1904"));
 }
 
 TEST(KeyLog, ARecordThatIsTakenOutIsMissed) {

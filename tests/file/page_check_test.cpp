@@ -255,7 +255,7 @@ TEST(PageCheck, EndsWithANoteWhenAnotherProcessBeginsToWrite) {
 
   EXPECT_TRUE(reader.may_contain("key-1"));
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_THAT(notes.front(), HasSubstr("another process has begun to write it"));
+  EXPECT_THAT(notes.front(), HasSubstr("another process has started to write the file"));
 }
 
 TEST(PageCheck, OfAFileThatWasNotClosedCleanlyIsNotPossible) {

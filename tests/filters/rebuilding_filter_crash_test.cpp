@@ -216,8 +216,8 @@ TEST(RebuildingFilter, ADiskThatFillsDuringARebuildLeavesTheOldFilter) {
     if (code_of([&] { filter.rebuild({.capacity = 1'000'000}); }) != errc::io) return 3;
     if (count_found(filter.view(), numbers(0, 2000)) != 2000) return 4;
     add(filter, 2000, 8000, 100);
-    if (notes.find("could not be made larger") == std::string::npos) return 5;
-    if (notes.find("could not be made larger") != notes.rfind("could not be made larger")) return 6;  // reported once
+    if (notes.find("could not be enlarged") == std::string::npos) return 5;
+    if (notes.find("could not be enlarged") != notes.rfind("could not be enlarged")) return 6;  // reported once
     if (filter.capacity() >= 10'000 || count_found(filter.view(), numbers(0, 10'000)) != 10'000) return 7;
     if (filter.expected_fpr() <= p.target_fpr) return 8;
     if (code_of([&] { filter.settle(); }) != errc::io) return 9;

@@ -434,7 +434,7 @@ TEST(SlidingWindowParameters, ThatContradictThemselvesAreRefused) {
   p = {.layout = "sliding64", .geometry = {4096, 3}, .extra = window_of_keys(5)};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a sliding64 filter");
   p = {.layout = "sliding", .geometry = {8192, 256}, .extra = window_of_keys(5)};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "probes of a sliding filter");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "invalid number of probes for a sliding filter");
   p = {.layout = "sliding", .capacity = 5, .target_fpr = 0.1, .extra = window_of_keys(std::uint64_t{1} << 63)};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "the window is too long");
   EXPECT_ERROR(filter_of_integers<layouts::sliding>({.capacity = 5, .fpr = 0.1}), errc::invalid_argument,

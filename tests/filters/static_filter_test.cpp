@@ -424,7 +424,7 @@ TEST(StaticFilter, RefusesWhatItCannotDo) {
   EXPECT_EQ(code_of([&] { any_filter{f.parameters()}; }), errc::invalid_argument);
   EXPECT_EQ(code_of([&] { complete({.layout = "fuse8", .capacity = 10, .target_fpr = 0.01}); }),
             errc::invalid_argument);
-  EXPECT_THAT(error_of([&] { g.insert("c"); })->what(), testing::HasSubstr("make a filter that can grow"));
+  EXPECT_THAT(error_of([&] { g.insert("c"); })->what(), testing::HasSubstr("create a filter that can grow"));
   using mapped16 = static_filter<std::string_view, std::uint16_t, xxh3_64, mapped_storage>;
   using mapped_murmur = static_filter<std::string_view, std::uint8_t, murmur3, mapped_storage>;
   EXPECT_EQ(code_of([&] { mapped16::open(folder / "f"); }), errc::incompatible);

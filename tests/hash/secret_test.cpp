@@ -248,10 +248,10 @@ TEST(KeyFile, OfAnythingElseIsRefusedWithoutShowingIt) {
       {"\n", "found 0 digits"},
       {"000102030405060708090a0b0c0d0e0", "found 31 digits"},
       {"000102030405060708090a0b0c0d0e0f0", "found 33 digits"},
-      {"000102030405060708090a0b0c0d0e0f\n\n", "another character in place 33"},
-      {"000102030405060708090a0b0c0d0e0g", "another character in place 32"},
-      {" 000102030405060708090a0b0c0d0e0f", "another character in place 1"},
-      {std::string(100'000, 'a'), "4096 bytes or more"},
+      {"000102030405060708090a0b0c0d0e0f\n\n", "another character at position 33"},
+      {"000102030405060708090a0b0c0d0e0g", "another character at position 32"},
+      {" 000102030405060708090a0b0c0d0e0f", "another character at position 1"},
+      {std::string(100'000, 'a'), "4096 or more bytes"},
   };
   for (const auto& [text, found] : cases) {
     write_file(folder / "key", text);
@@ -261,7 +261,7 @@ TEST(KeyFile, OfAnythingElseIsRefusedWithoutShowingIt) {
     ASSERT_TRUE(thrown) << text.substr(0, 40);
     EXPECT_EQ(thrown->code(), errc::invalid_argument);
     EXPECT_THAT(thrown->what(), AllOf(HasSubstr(found), HasSubstr("expected 32 hexadecimal digits"),
-                                      HasSubstr(folder / "key"), HasSubstr("make a new secret")));
+                                      HasSubstr(folder / "key"), HasSubstr("create a new secret")));
     EXPECT_THAT(thrown->what(), Not(HasSubstr("0102")));
   }
   EXPECT_EQ(code_of([&] { read_secret(folder / "missing"); }), errc::not_found);
@@ -293,9 +293,9 @@ TEST(KeyedParams, ThatContradictThemselvesAreRefused) {
   EXPECT_THAT(refusal({.hash = "siphash"}), testing::Pair(errc::invalid_argument, HasSubstr("needs a secret key")));
   EXPECT_THAT(refusal({.hash = "siphash"}).second, HasSubstr("give a secret"));
   EXPECT_THAT(refusal({.hash = "xxh3", .secret = some_key}),
-              testing::Pair(errc::invalid_argument, HasSubstr("takes no secret")));
+              testing::Pair(errc::invalid_argument, HasSubstr("does not use a secret")));
   EXPECT_THAT(refusal({.scheme = "guava", .secret = some_key}),
-              testing::Pair(errc::invalid_argument, HasSubstr("take no secret")));
+              testing::Pair(errc::invalid_argument, HasSubstr("do not use a secret")));
   EXPECT_THAT(refusal({.seed = 1, .secret = some_key}), testing::Pair(errc::invalid_argument, HasSubstr("seed")));
   EXPECT_THAT(refusal({.secret = some_key, .key_check = key_check(other_key)}),
               testing::Pair(errc::incompatible, HasSubstr(key_check_text(key_check(other_key)))));
@@ -360,7 +360,7 @@ TEST(KeyedFile, OpensWithNothingElse) {
     std::optional<secret_key> key;
     std::vector<std::string> says;
   } const cases[] = {
-      {"f", std::nullopt, {"the filter is keyed with a secret", "give the filter's own secret"}},
+      {"f", std::nullopt, {"the filter is keyed with a secret", "give the filter's secret"}},
       {"f", other_key, {key_check_text(key_check(some_key)), key_check_text(key_check(other_key))}},
       {"plain", some_key, {"the filter is not keyed"}},
       {"guava", some_key, {"the filter is not keyed"}},

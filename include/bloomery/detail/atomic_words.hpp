@@ -1,5 +1,5 @@
-// Atomic words: setting and reading bits of memory that several threads share, and what makes it fast: a pair of words
-// per operation, no atomic operation in a process with a single thread, and a number for each thread.
+// Atomic words: setting and reading bits of memory that several threads share. To be fast, one operation handles a pair
+// of words, a process with a single thread uses no atomic operations, and each thread has a number.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -68,12 +68,12 @@ class atomic_words {
 
   std::uint64_t load(std::uint64_t word) const noexcept { return at(word).load(std::memory_order_relaxed); }
 
-  /// Not 0 if one of these bits of a pair is clear.
+  /// Not 0 if at least one of these bits of a pair is clear.
   std::uint64_t missing(std::uint64_t pair, const word_pair& bits) const noexcept {
     return (bits.low & ~load(2 * pair)) | (bits.high & ~load(2 * pair + 1));
   }
 
-  /// Sets these bits of a pair; whether this call set at least one. Writes nothing if all are set.
+  /// Sets these bits of a pair. Returns whether this call set at least one. Writes nothing if all are set already.
   bool set(std::uint64_t pair, const word_pair& bits) const noexcept {
     if (missing(pair, bits) == 0) return false;
 #if defined(__x86_64__) && !defined(BLOOMERY_UNDER_TSAN)

@@ -26,7 +26,7 @@ using hash64s_of_keys = function_ref<void(std::size_t first, std::size_t count, 
 std::uint64_t bulk_insert(const bulk_target& target, std::size_t count, const hash64s_of_keys& write_hash64s,
                           unsigned threads);
 
-/// Whether bulk_insert() would partition `count` keys. If not, inserting in order avoids a copy of the hashes.
+/// Whether bulk_insert() would partition `count` keys. Otherwise inserting in order avoids a copy of the hashes.
 bool bulk_insert_pays(const bulk_target& target, std::size_t count, unsigned threads);
 
 }  // namespace bloomery

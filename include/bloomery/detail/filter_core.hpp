@@ -35,8 +35,8 @@ class filter_core {
   filter_core(params p, Storage bytes, Hash hash) : params_(std::move(p)), hash_(hash), storage_(std::move(bytes)) {
     if (storage_.size() != bytes_for(params_.geometry.bits)) {
       throw error(errc::invalid_argument,
-                  {"bytes given to a filter", "storage", std::to_string(bytes_for(params_.geometry.bits)) + " bytes",
-                   std::to_string(storage_.size()), ""});
+                  {"the storage has the wrong size", "storage",
+                   std::to_string(bytes_for(params_.geometry.bits)) + " bytes", std::to_string(storage_.size()), ""});
     }
   }
 
@@ -80,8 +80,7 @@ class filter_core {
     params own = kind::describe(file.geometry, file.capacity, file.target_fpr, hash);
     const std::string reason = difference(file, own);
     if (!reason.empty()) {
-      throw error(errc::incompatible,
-                  {"the file is a filter of another kind than this program's", path, "", reason, ""});
+      throw error(errc::incompatible, {"the file contains another kind of filter", path, "", reason, ""});
     }
     Layout::check(own.geometry);
     return own;

@@ -19,7 +19,7 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// The combination of key type, layout and hash of filter<> and concurrent_filter<>.
+/// The combination of the key type, layout and hash of filter<> and concurrent_filter<>.
 template <class Key, layout Layout, class Hash>
   requires hash_of<Hash, Key>
 struct filter_kind {

@@ -12,7 +12,7 @@ namespace BLOOMERY_EXPORT bloomery {
 
 namespace detail {
 
-// Whether a callable is an empty std::function or another empty one, or a null function pointer.
+// Whether a callable is an empty std::function, function_ref or callback, or a null function pointer.
 template <class Callable>
 [[gnu::visibility("hidden")]] bool is_empty(const Callable& callable) noexcept {
   if constexpr (!std::is_function_v<Callable> && requires { callable == nullptr; })
@@ -85,7 +85,8 @@ class function_ref<Result(Arguments...)> {
 template <class Signature>
 class callback;
 
-/// A copy of a callable; empty by default, when made from an empty one, and when moved from. Copies do not share state.
+/// An owned copy of a callable. Empty if default-constructed, constructed from an empty callable, or moved from. Copies
+/// do not share state.
 ///
 /// Example:
 ///     const callback<int(int)> twice = [](int x) { return 2 * x; };

@@ -30,7 +30,7 @@ struct log_reading {
   /// Whether no key before the last whole record is missing.
   bool whole() const noexcept { return damaged_places == 0 && lost_keys == 0; }
 
-  /// "12,000 keys are lost in 1 place, the first at byte 4096", without the separators.
+  /// "12,000 keys lost in 1 place, the first at byte 4096", without the separators.
   std::string damage_in_words() const;
 };
 

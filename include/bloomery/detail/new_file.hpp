@@ -1,5 +1,5 @@
-// Files of any kind that are complete or absent, whenever the process is killed: the way in which filters are written,
-// for programs that write other files beside them.
+// new_file: writing files that are either complete or absent, even if the process is killed. Filters are written in
+// this way; programs can use it for other files beside them.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -12,7 +12,7 @@
 namespace BLOOMERY_EXPORT bloomery {
 namespace detail {
 
-/// A file that appears under its name only in publish(). Without publish() it is discarded.
+/// A file that gets its name only in publish(). Without publish() it is discarded.
 class new_file {
  public:
   /// @param replace  false: no file may exist at the path
@@ -22,10 +22,10 @@ class new_file {
   new_file(new_file&&) noexcept;
   ~new_file();
 
-  /// Appends. @throws error io
+  /// Appends bytes. @throws error io
   void write(std::string_view bytes);
 
-  /// Waits until the disk has what was written. @throws error io
+  /// Waits until all written bytes are on disk. @throws error io
   void sync();
 
   /// Gives the file its name, replacing an old file. The last call on this object.
@@ -38,22 +38,22 @@ class new_file {
   std::unique_ptr<impl> impl_;
 };
 
-/// A small file that exists while files are published that belong together. If it exists and no process has it open, a
-/// killed process has published some of them only.
+/// A small file that exists while several related files are published. If it exists and no process has it open, a
+/// killed process may have published only some of them.
 class unfinished_mark {
  public:
-  /// Creates or opens the file and locks it. @throws error  locked: another process has it; not_permitted, io
+  /// Creates or opens the file and locks it. @throws error  locked: another process has locked it; not_permitted, io
   explicit unfinished_mark(const std::string& path);
   unfinished_mark(unfinished_mark&&) noexcept;
   ~unfinished_mark();  // the file stays unless remove() was called
 
-  /// What a killed process wrote, at most 4095 bytes; empty if the file is new.
+  /// The text of a killed process, at most 4095 bytes; empty if the file is new.
   const std::string& text() const noexcept;
 
   /// Replaces the contents and syncs them. @throws error io
   void write(std::string_view text);
 
-  /// Removes the file: the others are complete, or removed. @throws error io
+  /// Removes the file, after all related files were published or removed. @throws error io
   void remove();
 
  private:

@@ -125,11 +125,11 @@ class scalable_layers {
   void clear() noexcept;
 
   double target_fpr() const noexcept;           ///< p
-  std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new when they came
+  std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new when inserted
   std::uint64_t byte_size() const noexcept;     ///< bytes of all layers
   std::vector<scalable_layer> layers() const;   ///< the oldest first
   double expected_fpr() const;                  ///< now; see scalable_filter
-  double current_fpr() const;                   ///< of these very bits; reads all of them
+  double current_fpr() const;                   ///< exact FPR of the present bits; reads all of them
   double expected_losses() const;               ///< see scalable_filter
   std::span<const std::uint8_t> bytes_of(std::size_t layer) const noexcept;  ///< of a layer of layers()
 

@@ -1,14 +1,15 @@
 // single_key: tests and sets the bits of one key in its block, inlined into the caller.
 //
-// x86-64: a program that is compiled for every processor cannot use the intrinsics of AVX2 or AVX-512 inline, and a call
-// per key costs more than the work. So the instructions are written in assembly, behind a test of the instruction set
-// that kernel.hpp has chosen. They are the same in every translation unit, whatever processor it is compiled for.
+// x86-64: a program that is compiled for every processor cannot inline the intrinsics of AVX2 or AVX-512, and a
+// function call per key costs more than the work. So the instructions are written in assembly, behind a test of the
+// instruction set that kernel.hpp has selected. They are the same in every translation unit, whatever processor it is
+// compiled for.
 //
 // AArch64: every processor has NEON, so its intrinsics are inlined without a test (single_key_neon.hpp).
 //
-// Every key is a call on other processors. On x86-64 it is also a call under AddressSanitizer, ThreadSanitizer and
-// MemorySanitizer (which do not see the accesses of assembly), and with -DBLOOMERY_NO_INLINE_ASSEMBLY, which -masm=intel
-// needs.
+// On other processors every key is a function call. On x86-64 this also applies under AddressSanitizer, ThreadSanitizer
+// and MemorySanitizer, which do not see the memory accesses of assembly, and with -DBLOOMERY_NO_INLINE_ASSEMBLY, which
+// -masm=intel requires.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -74,7 +75,7 @@ struct single_key;
 #define BLOOMERY_END_AVX2 "\n\tvzeroupper"
 #endif
 
-// The bytes of a block, or of a half of it, as a constraint of assembly wants them.
+// The bytes of a block, or of half a block, as the operand of an assembly constraint.
 template <std::size_t count>
 [[gnu::always_inline]] inline auto& bytes_at(std::uint8_t* place) noexcept {
   return *reinterpret_cast<std::uint8_t(*)[count]>(place);

@@ -18,7 +18,7 @@ namespace BLOOMERY_EXPORT bloomery {
 namespace detail {
 
 /// The operations on a block of `Masks::registers` registers. A key is given by its choice:
-///   Masks::choice(hash64)    what its bits follow from
+///   Masks::choice(hash64)    the value that determines the bits of a key
 ///   Masks::mask(choice, i)   its bits in register i
 template <class Masks, class Registers = std::make_index_sequence<Masks::registers>>
 struct neon_block;
@@ -37,7 +37,7 @@ struct neon_block<Masks, std::index_sequence<i...>> {
   }
 
  private:
-  // The bits of the mask that are clear in the register at this place.
+  // The bits of the mask that are clear in the register at this address.
   [[gnu::always_inline]] static uint8x16_t missing_in(const std::uint8_t* at, uint8x16_t mask) noexcept {
     return vbicq_u8(mask, vld1q_u8(at));
   }

@@ -10,7 +10,7 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// The address of a filter on Redis or Valkey. Four forms, MASTER and NAME percent-encoded:
+/// The address of a filter on Redis or Valkey. Four forms; MASTER and NAME are percent-encoded:
 ///
 ///     redis://[user:password@]host[:port]/NAME[?db=N]        one server
 ///     unix:///path/to/socket?name=NAME[&db=N]                a Unix domain socket
@@ -38,7 +38,7 @@ struct redis_address {
   std::string password = {};
   std::uint32_t database = 0;
   std::string name = {};    ///< decoded name of the filter: any bytes, not empty
-  std::string master = {};  ///< the master's name, which the sentinels at the endpoints know; otherwise empty
+  std::string master = {};  ///< name of the master, as the sentinels at the endpoints know it; otherwise empty
 
   /// Parses an address; takes user and password from the environment if it has none.
   /// @throws error invalid_argument: not an address; the error says what was expected

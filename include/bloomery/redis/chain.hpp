@@ -106,10 +106,11 @@ class redis_chain {
   ///                another type; unavailable; not_permitted
   bool insert(std::string_view key);
 
-  /// Adds keys as if one by one, with the same bits and the same growth; is_new is empty or takes for each: 1 if it
-  /// was certainly new, maybe_new if a lost connection left that open, else 0. Returns how many were certainly new.
-  /// @throws error  as above; invalid_argument: another size of is_new; incompatible: keys that are not text. Then
-  ///                nothing is inserted.
+  /// Inserts keys as if one by one, with the same bits and the same growth, and returns how many were certainly new.
+  /// `is_new` is empty or receives per key 1 if it is certainly new, maybe_new if a lost connection left that open,
+  /// otherwise 0.
+  /// @throws error  as above; invalid_argument: `is_new` has another size; incompatible: keys that are not text.
+  ///                Nothing is inserted then.
   std::uint64_t insert(key_span keys, std::span<std::uint8_t> is_new = {});
 
   /// False: the key was certainly never inserted.
@@ -139,7 +140,7 @@ class redis_chain {
   /// Removes the chain from the server.
   void drop();
 
-  /// Lets the whole chain, including future bitmaps, expire after `time`.
+  /// Sets the expiry of the whole chain, including future bitmaps, to `time` from now.
   /// @throws error invalid_argument: not positive, or more than 1000 years
   void expire(std::chrono::milliseconds time);
 

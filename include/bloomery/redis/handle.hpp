@@ -1,6 +1,4 @@
-// Handles of filters on Redis and Valkey: open_filter() for addresses.
-//
-// It needs the library bloomery::redis.
+// Handles of filters on Redis and Valkey: open_filter() for addresses. Requires the library bloomery::redis.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -41,10 +39,10 @@ std::unique_ptr<filter_handle> open_filter(const std::string& name, const open_o
 /// The shared filter behind a handle, for callers that read its shards; null for all other filters.
 redis_filter* shared_filter_of(filter_handle& filter) noexcept;
 
-/// What a description of a shared filter says, as filter_handle::info() with info_depth::bits has it.
+/// The facts of a shared filter in this state, as filter_handle::info(info_depth::bits) returns them.
 filter_facts facts_of(const redis_info& now);
 
-/// The part of it that filter_handle::summary() has.
+/// The summary of a shared filter in this state, as filter_handle::summary() returns it.
 filter_summary summary_of(const redis_info& now);
 
 /// A handle for an open shared filter or Guava chain.

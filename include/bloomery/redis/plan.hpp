@@ -28,10 +28,10 @@ struct redis_layer {
 };
 
 struct redis_plan {
-  redis_params parameters;              ///< complete: layout, hash, geometry, shards
-  std::uint64_t shards = 0;             ///< S
-  redis_layer first;                    ///< of each shard
-  std::uint64_t layers = 1;             ///< of a full shard; generations in sliding-window filters; 16 without a limit
+  redis_params parameters;   ///< complete: layout, hash, geometry, shards
+  std::uint64_t shards = 0;  ///< S
+  redis_layer first;         ///< of each shard
+  std::uint64_t layers = 1;  ///< of a full shard: 16 for unlimited growth; in sliding-window filters the generations
   std::uint64_t server_keys = 0;        ///< keys on all servers after creation: two per shard, plus two
   std::uint64_t memory_bytes = 0;       ///< memory on all servers after creation, as rounded by their allocator
   std::uint64_t full_memory_bytes = 0;  ///< with all layers for `maximum` keys, or with all generations; without a

@@ -1,3 +1,4 @@
+// chain_play: lookups and inserts in a Guava chain, and when it grows.
 #include "redis/chain/chain_play.hpp"
 
 namespace bloomery::redis {
@@ -153,7 +154,7 @@ void chain_play::ask_for_bits(const std::string& bitmap, std::size_t n, KeyAt ke
 
 void chain_play::check_bits(const reply& r, std::size_t count) const {
   if (r.size() == count) return;
-  throw store_.error_of(errc::io, "the server sent another number of bits than was asked for", "", "", "");
+  throw store_.error_of(errc::io, "the server sent a wrong number of bits", "", "", "");
 }
 
 // Handles the reply for the first `probes` probes of n keys from key `at` on, in bitmap i.

@@ -1,4 +1,5 @@
-// No command or script uses two keys, so in a cluster each bitmap can be on the node of its own slot.
+// chain_store: the keys and scripts of a Guava chain. No command or script uses two keys, so in a cluster each bitmap
+// can be on the node of its own slot.
 #include "redis/chain/chain_store.hpp"
 
 #include "redis/chain/chain_keys.hpp"
@@ -88,7 +89,8 @@ std::string describe(const redis_chain_params& p) {
 
 chain_store::chain_store(const redis_address& address, redis_connection_options options)
     : way(address, std::move(options)), name(address.name), where(address.text()) {
-  if (name.empty()) throw error_of(errc::invalid_argument, "no name of a filter", "/NAME in the address", "", "");
+  if (name.empty())
+    throw error_of(errc::invalid_argument, "the name of the filter is missing", "/NAME in the address", "", "");
 }
 
 // ---- names ----------------------------------------------------------------------------------------------------------
@@ -130,11 +132,12 @@ error chain_store::error_of(errc code, std::string what, std::string expected, s
 }
 
 error chain_store::not_found() const {
-  return error_of(errc::not_found, "no such chain: there is no key '" + bitmap_key(0) + "'", "", "", hint::make_chain);
+  return error_of(errc::not_found, "there is no such chain: missing key '" + bitmap_key(0) + "'", "", "",
+                  hint::make_chain);
 }
 
 error chain_store::gone(const std::string& key) const {
-  return error_of(errc::damaged, "a part of the chain is gone: the key '" + key + "'", "", "", hint::remove_chain);
+  return error_of(errc::damaged, "a part of the chain is missing: the key '" + key + "'", "", "", hint::remove_chain);
 }
 
 std::optional<error> chain_store::lost_of(const std::vector<std::uint64_t>& lengths, bool has_cursor) {
@@ -155,7 +158,7 @@ std::optional<error> chain_store::lost_of(const std::vector<std::uint64_t>& leng
   for (const std::uint64_t i : early) commands.word(ones_field(i));
   for (const std::uint64_t i : early) one(mode::write, {"STRLEN", bitmap_key(i)});
   std::vector<bool> counted(early.size()), whole(early.size());
-  run("read what a chain should have", [&](std::size_t group, const reply& r) {
+  run("read the keys of a chain", [&](std::size_t group, const reply& r) {
     for (std::size_t i = 0; group == 0 && i < r.size() && i < early.size(); ++i) counted[i] = !r[i].is_nil();
     if (group > 0) whole[group - 1] = count_in(r) >= geometry.bits / 8;
   });
@@ -168,7 +171,7 @@ std::optional<error> chain_store::lost_of(const std::vector<std::uint64_t>& leng
 void chain_store::check_length(std::uint64_t i, std::uint64_t bytes) const {
   const std::uint64_t ours = geometry.bits / 8;
   if (bytes <= ours && (i > 0 || bytes == ours)) return;
-  throw error_of(errc::incompatible, "the bitmap '" + bitmap_key(i) + "' was not made for " + describe(params),
+  throw error_of(errc::incompatible, "the bitmap '" + bitmap_key(i) + "' was not created for " + describe(params),
                  std::to_string(geometry.bits) + " bits", std::to_string(8 * bytes), hint::give_chain_params);
 }
 
@@ -176,7 +179,7 @@ std::optional<std::uint64_t> chain_store::cursor_in(const reply& r) const {
   if (r.is_nil()) return std::nullopt;
   const auto number = number_in<std::uint64_t>(r.text());
   if (!number || *number >= most_bitmaps || std::to_string(*number) != r.text()) {
-    throw error_of(errc::incompatible, "the key '" + cursor_key() + "' is no cursor of a chain",
+    throw error_of(errc::incompatible, "the key '" + cursor_key() + "' is not the cursor of a chain",
                    "a number from 0 to " + std::to_string(most_bitmaps - 1), std::string(r.text().substr(0, 40)),
                    hint::choose_another_name);
   }
@@ -187,7 +190,7 @@ std::int64_t chain_store::time_in(const reply& r) const {
   const std::int64_t seconds = r.size() == 2 ? number_in<std::int64_t>(r[0].text()).value_or(0) : 0;
   const std::int64_t microseconds = r.size() == 2 ? number_in<std::int64_t>(r[1].text()).value_or(0) : 0;
   if (seconds <= 0 || seconds > most_time.count() / 1000 || microseconds < 0 || microseconds >= 1'000'000) {
-    throw error_of(errc::io, "the server's reply to TIME is no time", "", "", "");
+    throw error_of(errc::io, "the server's reply to TIME is not a time", "", "", "");
   }
   return seconds * 1000 + microseconds / 1000;
 }
@@ -202,7 +205,7 @@ void chain_store::take(const redis_chain_params& p) {
   params = p;
   geometry = rule.geometry_for(p.capacity, p.target_fpr);
   if (geometry.bits > most_bits) {
-    throw error_of(errc::too_large, "a bitmap beyond the length of a Redis string", "at most 4294967296 bits",
+    throw error_of(errc::too_large, "the bitmap is longer than a Redis string", "at most 4294967296 bits",
                    std::to_string(geometry.bits), hint::use_smaller_chain);
   }
 }
@@ -212,7 +215,8 @@ std::optional<redis_chain_params> chain_store::params_in(const reply& n_text, co
   const auto n = number_in<std::uint64_t>(n_text.text());
   const auto p = number_in<double>(p_text.text());
   if (!n || !p || *n == 0 || !(*p > 0 && *p < 1)) {
-    throw error_of(errc::damaged, "the key '" + our_key() + "' holds no n and p", "n of at least 1, p in (0, 1)", "",
+    throw error_of(errc::damaged, "the key '" + our_key() + "' does not contain n and p",
+                   "n of at least 1, p in (0, 1)", "",
                    error_hint(hint::give_chain_params, "remove that key, and give n and p"));
   }
   return redis_chain_params{*n, *p};
@@ -233,7 +237,7 @@ chain_store::server_state chain_store::look() {
   way.run(commands, [&](std::size_t group, const reply& r) {
     // Unrelated keys with names of later bitmaps only matter when the chain grows.
     if (group > 2 && r.is_error() && r.text().starts_with("WRONGTYPE")) return;
-    throw_if_error(r, way.address(), "look for a chain");
+    throw_if_error(r, way.address(), "search for a chain");
     if (group == 0) f.cursor = cursor_in(r);
     if (group == 1 && r.size() == 2 + f.counted.size()) {
       f.params = params_in(r[0], r[1]);
@@ -266,9 +270,8 @@ chain_store::server_state chain_store::look_until_whole() {
 void chain_store::check_same(const redis_chain_params& there) const {
   if (there == params) return;
   throw error_of(
-      errc::incompatible, "there is a chain with other n and p, or what is left of one", describe(params),
-      describe(there),
-      error_hint(hint::give_chain_params, "take these, another name, or remove the key '" + our_key() + "'"));
+      errc::incompatible, "a chain with other n and p, or the rest of one, exists", describe(params), describe(there),
+      error_hint(hint::give_chain_params, "use these, choose another name, or remove the key '" + our_key() + "'"));
 }
 
 std::uint64_t chain_store::create(const redis_chain_params& wanted) {
@@ -281,7 +284,7 @@ std::uint64_t chain_store::create(const redis_chain_params& wanted) {
   store_params();
   commands.clear();
   one(mode::write, {"SET", cursor_key(), "0", "NX"});
-  run("make a chain");
+  run("create a chain");
   if (f.bytes[0] == 0) make_bitmap(0, end_of_chain().value_or(0));
   return f.cursor.value_or(0);
 }
@@ -302,7 +305,7 @@ void chain_store::remove_what_others_left() {
     bool is_made = false;
     commands.clear();
     one(mode::write, {"STRLEN", bitmap_key(0)});
-    run("look for a chain", [&](std::size_t, const reply& r) { is_made = r.integer() != 0; });
+    run("search for a chain", [&](std::size_t, const reply& r) { is_made = r.integer() != 0; });
     if (is_made) return;
     commands.clear();
     for (std::uint64_t i = 0; i < ones.size(); ++i) {
@@ -319,7 +322,7 @@ void chain_store::store_params() {
   std::optional<redis_chain_params> there;
   commands.clear();
   one_script(take_params, our_key(), {text_of(params.capacity), text_of(params.target_fpr)});
-  run("make a chain", [&](std::size_t, const reply& r) {
+  run("create a chain", [&](std::size_t, const reply& r) {
     if (r.size() == 2) there = params_in(r[0], r[1]);
   });
   if (there) check_same(*there);
@@ -331,7 +334,7 @@ std::uint64_t chain_store::open(const std::optional<redis_chain_params>& known) 
   if (!known && !f.params) {
     throw redis_chain_params_unknown(errc::invalid_argument,
                                      {"n and p of this chain are not stored", where,
-                                      "both, as they were given where it was made", "", hint::give_chain_params});
+                                      "n and p of the program that created it", "", hint::give_chain_params});
   }
   take(known ? *known : *f.params);
   if (f.params) check_same(*f.params);
@@ -366,7 +369,7 @@ std::optional<std::int64_t> chain_store::end_of_chain() {
 void chain_store::make_bitmap(std::uint64_t i, std::int64_t end) {
   commands.clear();
   one_script(make_whole, bitmap_key(i), {std::to_string(geometry.bits), std::to_string(end)});
-  run("make a bitmap");
+  run("create a bitmap");
 }
 
 bool chain_store::complete_bitmap(std::uint64_t i, bool has_cursor) {
@@ -378,7 +381,7 @@ bool chain_store::complete_bitmap(std::uint64_t i, bool has_cursor) {
 
 std::uint64_t chain_store::grow(std::uint64_t cursor, bool has_cursor) {
   if (cursor + 1 >= most_bitmaps) {
-    throw error_of(errc::too_large, "the chain cannot grow any more",
+    throw error_of(errc::too_large, "the chain cannot grow further",
                    "at most " + std::to_string(most_bitmaps) + " bitmaps", "", hint::make_larger_chain);
   }
   const std::optional<std::int64_t> end = end_of_chain();
@@ -473,12 +476,12 @@ void chain_store::drop() {
 
 void chain_store::expire(std::chrono::milliseconds time) {
   if (time.count() <= 0 || time > most_time) {
-    throw error_of(errc::invalid_argument, "time to live of a chain", "more than 0 ms, at most 1000 years",
+    throw error_of(errc::invalid_argument, "expiry out of range", "more than 0 ms, at most 1000 years",
                    std::to_string(time.count()), "");
   }
   std::int64_t at = 0;  // by the server's clock; the latest of several servers
   for (const auto& node : way.run_on_nodes({"TIME"})) {
-    throw_if_error(node.reply(), way.address(), "ask for the time");
+    throw_if_error(node.reply(), way.address(), "read the clock");
     at = std::max(at, time_in(node.reply()));
   }
   const std::string when = std::to_string(at + time.count());
@@ -490,16 +493,16 @@ void chain_store::expire(std::chrono::milliseconds time) {
   commands.command({"SET", cursor_key(), "0", "NX"});
   commands.command({"PEXPIREAT", cursor_key(), when});
   one(mode::write, {"PEXPIREAT", our_key(), when});
-  run("set the end of a chain");
-  for_all_bitmaps("set the end of a chain", "PEXPIREAT", when);
+  run("set the expiry of a chain");
+  for_all_bitmaps("set the expiry of a chain", "PEXPIREAT", when);
 }
 
 void chain_store::persist() {
   commands.clear();
   one(mode::write, {"PERSIST", cursor_key()});
   one(mode::write, {"PERSIST", our_key()});
-  run("take the end from a chain");
-  for_all_bitmaps("take the end from a chain", "PERSIST", "");
+  run("remove the expiry of a chain");
+  for_all_bitmaps("remove the expiry of a chain", "PERSIST", "");
 }
 
 }  // namespace bloomery::redis

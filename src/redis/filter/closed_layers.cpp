@@ -1,3 +1,4 @@
+// closed_layers: the choice of layers to copy, and their memory.
 #include "redis/filter/closed_layers.hpp"
 
 #include <algorithm>

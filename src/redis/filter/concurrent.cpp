@@ -1,5 +1,6 @@
-// Callers append their keys to the batch that gathers; one thread takes it when the batch before is done. A batch is
-// shared by its callers and that thread, so a caller that is out of time may leave.
+// concurrent_redis_filter: a queue of batches and one worker thread. Callers append their keys to the open batch, and
+// the worker processes it after the batch before. Callers and worker share a batch, so a caller that times out may
+// return.
 #include <bloomery/redis/concurrent.hpp>
 
 #include <bloomery/detail/checks.hpp>
@@ -26,12 +27,12 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr std::chrono::hours most_time{24 * 365};  // sums of times do not overflow
+constexpr std::chrono::hours most_time{24 * 365};  // limits times, so that sums do not overflow
 
-// Keys of many calls, and the answers to them.
+// Keys of many calls, and their answers.
 struct key_list {
   std::string text;               // of all keys
-  std::vector<std::size_t> ends;  // of each key in `text`
+  std::vector<std::size_t> ends;  // end of each key in `text`
   std::vector<std::uint64_t> integers;
   std::vector<std::uint64_t> answers;  // a bitmap
   std::exception_ptr failure;
@@ -60,7 +61,7 @@ struct key_list {
     return all;
   }
 
-  // Calls work(keys), which fills the answers.
+  // Calls work(keys), which writes the answers.
   template <class Work>
   void run(Work work) {
     if (size() == 0) return;
@@ -77,8 +78,8 @@ struct key_list {
   }
 };
 
-// Becomes true once. Its waiters wake without taking a lock from each other, which a condition variable would have them
-// do: a third of a call's processor time with 64 threads.
+// A flag that becomes true once. Its waiters wake without taking a common lock, as they would with a condition
+// variable: that costs a third of a call's processor time with 64 threads.
 class event {
  public:
   void set() {
@@ -86,14 +87,14 @@ class event {
     ::syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
   }
 
-  // False: it is `until`, and it is not set.
+  // False: the time `until` was reached and the flag is not set.
   bool wait_until(clock::time_point until) {
     const auto since_start = until.time_since_epoch();
     const auto whole = std::chrono::duration_cast<std::chrono::seconds>(since_start);
     const timespec limit{static_cast<time_t>(whole.count()), static_cast<long>((since_start - whole).count())};
     while (state_.load(std::memory_order_acquire) == 0) {
       if (clock::now() >= until) return false;
-      // The limit is on CLOCK_MONOTONIC, which steady_clock is.
+      // The time limit uses CLOCK_MONOTONIC, as steady_clock does.
       ::syscall(SYS_futex, &state_, FUTEX_WAIT_BITSET_PRIVATE, 0, &limit, nullptr, FUTEX_BITSET_MATCH_ANY);
     }
     return true;
@@ -103,7 +104,7 @@ class event {
   std::atomic<std::uint32_t> state_ = 0;
 };
 
-// A call of with_filter(), whose caller waits for it.
+// A call of with_filter(), whose caller waits.
 struct job {
   const std::function<void(redis_filter&)>* work;
   std::exception_ptr failure;
@@ -126,8 +127,8 @@ struct concurrent_redis_filter::impl {
     const auto refuse = [](const char* what, const std::string& found) {
       throw error(errc::invalid_argument, {what, "concurrent_redis_filter", "at least 1", found, ""});
     };
-    if (o.time.count() < 1) refuse("the time of a call", std::to_string(o.time.count()) + " ms");
-    if (o.most_waiting < 1) refuse("the number of keys that may wait", "0");
+    if (o.time.count() < 1) refuse("the time limit of a call is out of range", std::to_string(o.time.count()) + " ms");
+    if (o.most_waiting < 1) refuse("the maximum number of waiting keys is out of range", "0");
     worker = std::thread([this] { work(); });
   }
 
@@ -174,22 +175,22 @@ struct concurrent_redis_filter::impl {
 
   [[noreturn]] void out_of_time(const char* doing, const char* doubt) const {
     throw error(errc::unavailable,
-                {std::string("no answer in time to ") + doing, "concurrent_redis_filter",
+                {std::string("timeout: cannot ") + doing, "concurrent_redis_filter",
                  "an answer within " + std::to_string(options.time.count()) + " ms", doubt, hint::try_again});
   }
 
   void check(key_span keys) const {
     const bool is_text = keys.is_text();
     if (!is_text && keys.form() != key_span::form_of_keys::integers) {
-      throw error(errc::incompatible, {"a filter on servers takes keys and not hashes", "concurrent_redis_filter",
+      throw error(errc::incompatible, {"a filter on servers accepts keys, not hashes", "concurrent_redis_filter",
                                        "text or integers", "hashes", ""});
     }
     if (is_text == (kind == key_kind::bytes)) return;
-    throw error(errc::incompatible, {"keys of another kind than the filter's", "concurrent_redis_filter", name_of(kind),
+    throw error(errc::incompatible, {"the keys are of the wrong kind", "concurrent_redis_filter", name_of(kind),
                                      name_of(is_text ? key_kind::bytes : key_kind::u64le), ""});
   }
 
-  // Calls take(first answer bit's number, answers) when the keys' batch is done.
+  // Calls take(index of the first answer bit, answers) when the batch of these keys is complete.
   template <class Take>
   void run(key_list batch::*list, key_span keys, Take take) {
     check(keys);
@@ -204,7 +205,7 @@ struct concurrent_redis_filter::impl {
         return gathering->size() == 0 || gathering->size() + keys.size() <= options.most_waiting;
       };
       if (!room.wait_until(lock, until, has_room)) {
-        out_of_time(is_insert ? "insert a key" : "look a key up", "too many keys wait: nothing was done");
+        out_of_time(is_insert ? "insert a key" : "look up a key", "too many waiting keys; nothing was done");
       }
       mine = gathering;
       first = ((*mine).*list).size();
@@ -213,7 +214,8 @@ struct concurrent_redis_filter::impl {
     }
     if (wakes) wake.notify_one();
     if (!mine->done.wait_until(until)) {
-      out_of_time(is_insert ? "insert a key" : "look a key up", is_insert ? "it may be in or not" : "");
+      out_of_time(is_insert ? "insert a key" : "look up a key",
+                  is_insert ? "no answer; the key may or may not be inserted" : "");
     }
     const key_list& done = (*mine).*list;
     if (done.failure) std::rethrow_exception(done.failure);
@@ -224,8 +226,8 @@ struct concurrent_redis_filter::impl {
   const concurrent_redis_options options;
   const key_kind kind;
 
-  std::mutex mutex;              // guards what follows
-  std::condition_variable wake;  // of the worker
+  std::mutex mutex;              // guards the members below
+  std::condition_variable wake;  // wakes the worker
   std::condition_variable room;
   std::shared_ptr<batch> gathering = std::make_shared<batch>();
   bool is_idle = false;

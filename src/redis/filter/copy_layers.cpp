@@ -1,5 +1,5 @@
-// Copies of shared filters that grow or have a window: all layers of all shards are read, and put into a new filter.
-// copy_slices.cpp puts slices there.
+// Copies of shared filters that grow or have a window: reads all layers of all shards (pull), and creates a filter from
+// such a copy (push). copy_slices.cpp pushes slices.
 #include "redis/filter/copy_slices.hpp"
 #include "redis/filter/lifecycle.hpp"
 #include "redis/filter/lookup.hpp"
@@ -22,20 +22,20 @@ using redis::shard_view;
 
 namespace {
 
-constexpr std::uint64_t piece = 256 << 10;  // bytes of a string that are fetched at once
+constexpr std::uint64_t piece = 256 << 10;  // bytes of a string that are read by one command
 constexpr std::size_t pieces = 64;          // in flight
 constexpr std::size_t stamp_bytes = std::tuple_size_v<redis::stamp>;
 
-// A layer of the copy: the shard's layer that it is read from, and its bytes.
+// A part of the copy: the shard's layer that it is read from, and its bytes.
 struct part {
   std::uint64_t shard;
-  std::int64_t number;  // of the layer in its shard, or of the generation
-  std::size_t layer;    // in the copy
-  std::uint64_t from;   // bytes
+  std::int64_t number;  // number of the layer in its shard, or of the generation
+  std::size_t layer;    // index in the copy
+  std::uint64_t from;   // byte offset
   std::uint64_t bytes;
 };
 
-// Deals the keys that a shard counts out to its layers: a layer is closed when it has as many as its capacity.
+// Distributes the key count of a shard over its layers: a layer was closed when it had its capacity of keys.
 void count_keys(std::span<filter_layer> layers, std::uint64_t keys) {
   for (filter_layer& layer : layers) {
     layer.keys = &layer == &layers.back() ? keys : std::min(keys, layer.capacity);
@@ -49,7 +49,7 @@ std::uint64_t number_in(std::string_view text) {
   return value;
 }
 
-// A filter that grows makes its layers by these parameters alone.
+// The parameters that determine the sizes of all layers of a filter that grows.
 redis_params params_like(const layered_filter& from) {
   const layered_params& p = from.parameters();
   redis_params result;
@@ -73,7 +73,7 @@ void check_layers(const layered_filter& from, const redis_plan& plan, const std:
       const filter_layer& layer = from.layers()[i];
       if (redis_layer{layer.geometry.bits / 512, layer.geometry.probes, layer.capacity} == made[l]) continue;
       throw error(errc::incompatible,
-                  {"a layer has another size than this version makes", where,
+                  {"the size of a layer is not one that this version makes", where,
                    std::to_string(512 * made[l].lines) + " bits for " + std::to_string(made[l].capacity) + " keys",
                    std::to_string(layer.geometry.bits) + " bits for " + std::to_string(layer.capacity) + " keys",
                    hint::use_its_version});
@@ -87,16 +87,15 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
   be_current();
   load_all_views();
   if (!description.grows() && !description.has_window()) {
-    throw error(errc::incompatible,
-                {"this filter has no layers to pull", where(), "a filter that grows or has a window",
-                 "one of fixed size", "a filter of fixed size is pulled whole"});
+    throw error(errc::incompatible, {"this filter has no layers to copy", where(), "a growing or sliding-window filter",
+                                     "a filter of fixed size", "use pull() for a filter of fixed size"});
   }
   const redis::meta m = description;
   const auto copied_at = static_cast<std::uint64_t>(time_for_generations());
   std::vector<filter_layer> layers;
   std::vector<part> parts;
   std::vector<std::string> repaired;
-  std::vector<std::vector<std::int64_t>> numbers;  // of the layers that each shard has now
+  std::vector<std::vector<std::int64_t>> numbers;  // numbers of the present layers of each shard
   for (std::uint64_t s = 0; s < m.shards(); ++s) {
     const shard_view& v = view(s);
     repaired.push_back(v.repaired);
@@ -108,8 +107,8 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
   }
   if (m.has_window()) layers = redis::unexpired(layers, m.parameters.filter.window(), copied_at);
 
-  // The counts are read before the bits: a layer that is closed meanwhile has more keys than they say, and these were
-  // inserted during the call.
+  // The counts are read before the bits. A layer that is closed in between has more keys than these counts show, which
+  // were inserted during the call.
   std::vector<std::uint64_t> counts(static_cast<std::size_t>(m.shards()));
   redis::each_part(m.grows() ? m.shards() : 0, [&](std::span<const std::uint64_t> shards) {
     commands.clear();
@@ -124,7 +123,7 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
           const std::uint64_t counted = number_in(r.text());
           counts[static_cast<std::size_t>(shards[group])] = counted - std::min(counted, view(shards[group]).reserved);
         },
-        "pull the filter");
+        "copy the filter");
   });
   layered_params p{.filter = m.parameters.filter,
                    .shards = m.shards(),
@@ -150,12 +149,12 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
     return std::find(of_shard.begin(), of_shard.end(), number) != of_shard.end();
   };
 
-  // A part is whole if what is behind the layer says so: the newest layer ends in the shard's version, a closed one in
-  // zeros. The newest may be closed meanwhile. In a filter that grows, a closed layer has another name; under its first
-  // name, it might be bits of a client that does not know of this yet.
+  // The bytes after a layer's lines show whether it is complete: the newest layer ends with the shard version, a closed
+  // layer with zeros. The newest layer may be closed during the call. In a filter that grows, a closed layer has
+  // another name; under its former name there may be bits of a client that does not know this yet.
   const std::string closed(stamp_bytes, '\0');
   unsigned rounds_in_vain = 0;
-  std::uint64_t expired_by = 0;  // the latest expiry of slices that were not there any more
+  std::uint64_t expired_by = 0;  // the latest expiry of slices that were missing
   const auto fetch = [&] {
     commands.clear();
     for (const part& one : parts) {
@@ -183,10 +182,10 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
           }
           absent.emplace_back(one, v.stamp);
         },
-        "pull the filter");
+        "copy the filter");
     const std::size_t asked = parts.size();
     std::vector<std::uint64_t> stale;
-    std::erase_if(absent, [&](const auto& entry) {  // only now: the server's clock may have to be read
+    std::erase_if(absent, [&](const auto& entry) {  // after the loop, because the server's clock may have to be read
       const part& one = entry.first;
       if (may_be_over(one.number)) {
         expired_by = std::max(expired_by, copy.expiry_of(one.layer));
@@ -198,12 +197,12 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
     redis::make_distinct(stale);
     std::erase_if(parts, [&](const part& one) { return !std::binary_search(stale.begin(), stale.end(), one.shard); });
     if (!stale.empty() && explain_stale(stale, redis::access::look_up)) {
-      throw error(errc::locked, {"the filter was replaced while it was pulled", where(), "", "", hint::pull_again});
+      throw error(errc::locked, {"the filter was replaced during the copy", where(), "", "", hint::pull_again});
     }
     rounds_in_vain = parts.size() == asked ? rounds_in_vain + 1 : 0;
     if (rounds_in_vain == redis::most_rounds) redis::throw_restless(address);
     for (const auto& [one, version] : absent) {
-      if (view(one.shard).stamp != version) continue;  // the shard has changed meanwhile
+      if (view(one.shard).stamp != version) continue;  // the shard has changed since
       throw_gone(one.shard, redis::closed_layer_key(m, one.shard, one.number));
     }
   };
@@ -212,7 +211,7 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
     const std::uint64_t of_layer = layer.geometry.bits / 8;
     const auto number =
         static_cast<std::int64_t>(m.has_window() ? layer.start / m.slice() : i - copy.first_of(layer.shard));
-    if (!has_layer(layer.shard, number)) continue;  // an empty slice of a shard in which all have expired
+    if (!has_layer(layer.shard, number)) continue;  // the empty slice of a shard whose slices have all expired
     for (std::uint64_t from = 0; from < of_layer; from += piece) {
       parts.push_back({layer.shard, number, i, from, std::min(piece, of_layer - from)});
       while (parts.size() == pieces) fetch();
@@ -220,17 +219,18 @@ layered_filter redis_filter::impl::pull_layers(const std::string& metadata) {
   }
   while (!parts.empty()) fetch();
 
-  // A repair may give a layer the number of one that was lost, and a window may lose a slice, so a copy would mix both.
+  // A repair may reuse the number of a lost layer, and a window may lose a slice, so the copy could mix old and new
+  // layers.
   load_all_views();
   for (std::uint64_t s = 0; s < m.shards(); ++s) {
     if (description.epoch == m.epoch && view(s).repaired == repaired[static_cast<std::size_t>(s)]) continue;
-    throw error(errc::locked, {"the filter was changed while it was pulled", where(), "", "", hint::pull_again});
+    throw error(errc::locked, {"the filter changed during the copy", where(), "", "", hint::pull_again});
   }
   return expired_by == 0 ? std::move(copy) : redis::as_of(copy, expired_by);
 }
 
-// Into a filter that was just made. The count of a shard rises with its layers, so that other clients find room where
-// there is some.
+// Fills a filter that was just created. The count of a shard increases with its layers, so that other clients find the
+// correct room.
 void redis_filter::impl::push_layers(const layered_filter& from) {
   router.forget_answers();
   load_all_views();
@@ -261,7 +261,7 @@ void redis_filter::impl::push_layers(const layered_filter& from) {
 }
 
 void redis_filter::impl::throw_changed_in_push() const {
-  throw error(errc::locked, {"other clients changed the filter while it was made", where(), "", "", hint::try_again});
+  throw error(errc::locked, {"other clients changed the filter during its creation", where(), "", "", hint::try_again});
 }
 
 layered_filter redis_filter::pull_layers(const std::string& metadata) {
@@ -272,15 +272,15 @@ redis_filter redis_filter::create_from(const redis_address& address, const layer
                                        std::optional<std::chrono::milliseconds> expires_in, redis_options options,
                                        std::vector<std::uint64_t>* expired_slices) {
   if (!from.parameters().is_shared) {
-    throw error(errc::incompatible, {"these layers are not those of a shared filter", address.text(),
-                                     "a copy of a shared filter that grows or has a window", "a scalable filter", ""});
+    throw error(errc::incompatible, {"these are not layers of a shared filter", address.text(),
+                                     "a copy of a growing or sliding-window shared filter", "a scalable filter", ""});
   }
   redis_params like = params_like(from);
   like.expires_in = expires_in;
   check_layers(from, plan_redis(like), address.text());
   if (like.filter.secret) options.secret = like.filter.secret;
   if (impl(address, options).read_meta()) {
-    throw error(errc::already_exists, {"there is a filter of this name, and layers are put into a new filter only",
+    throw error(errc::already_exists, {"a filter of this name exists, and layers can only be copied to a new filter",
                                        address.text(), "", "", hint::choose_another_name});
   }
   redis_filter made = create(address, like, std::move(options));
@@ -292,13 +292,13 @@ redis_filter redis_filter::create_from(const redis_address& address, const layer
       made.impl_->push_layers(from);
     }
     if (made.impl_->router.has_lost_answers()) {
-      throw error(errc::unavailable, {"connections were lost while the filter was made, and bits may be missing",
+      throw error(errc::unavailable, {"connections were lost during the creation of the filter, so bits may be missing",
                                       address.text(), "", "", hint::try_again});
     }
     if (expired_slices != nullptr) *expired_slices = std::move(expired);
   } catch (const error& e) {
     error_text text = e.text();
-    text.hint = error_hint(hint::try_again, "drop the new filter, which may lack keys, and make it again");
+    text.hint = error_hint(hint::try_again, "drop the new filter, which may lack keys, and try again");
     throw error(e.code(), std::move(text));
   }
   return made;

@@ -1,6 +1,6 @@
-// Slices of a copy are put into a new filter with a window, each under its own number, so that it expires when the
-// slice of the original does. Only the present slice exists there before, and only a client that inserts meanwhile may
-// begin another one.
+// Pushing the slices of a copy to a new filter with a window, each under its own number, so that it expires when the
+// original slice does. Before, only the present slice exists there, and only another client's insert may begin a
+// further slice.
 #include "redis/filter/copy_slices.hpp"
 
 #include "redis/filter/lifecycle.hpp"
@@ -24,7 +24,7 @@ using redis::shard_view;
 
 namespace {
 
-constexpr std::uint64_t bytes_at_once = 16 << 20;  // of slices in one exchange, but at least one slice
+constexpr std::uint64_t bytes_at_once = 16 << 20;  // size of the slices in one exchange, which has at least one slice
 
 std::vector<std::int64_t> with(std::vector<std::int64_t> numbers, std::int64_t number) {
   const auto at = std::lower_bound(numbers.begin(), numbers.end(), number);
@@ -42,7 +42,7 @@ std::vector<filter_layer> redis::unexpired(std::span<const filter_layer> slices,
     const bool is_last = i + 1 == slices.size() || slices[i + 1].shard != slice.shard;
     if (expiry_of_slice(window, slice.start) > now) {
       result.push_back(slice);
-    } else if (is_last) {  // the newest: the others of its shard have expired, too
+    } else if (is_last) {  // it is the newest: all others of its shard have expired, too
       result.push_back(slice);
       result.back().start = now - now % window.slice_length();
     }
@@ -70,7 +70,7 @@ std::vector<std::uint64_t> redis_filter::impl::push_slices(const layered_filter&
   const auto now = static_cast<std::uint64_t>(server_now());
   std::vector<std::uint64_t> expired;
   std::vector<std::size_t> todo;
-  // A slice of each shard in turn, since a script on a shard needs the version that the one before it wrote.
+  // One slice of each shard per exchange, because a script on a shard needs the version written by the script before.
   bool is_over = false;
   for (std::size_t l = 0; !std::exchange(is_over, true); ++l) {
     std::uint64_t bytes = 0;
@@ -83,9 +83,9 @@ std::vector<std::uint64_t> redis_filter::impl::push_slices(const layered_filter&
       const std::size_t i = from.first_of(s) + l;
       if (i >= from.first_of(s + 1)) continue;
       is_over = false;
-      if (from.layers()[i].start > now + 8 * description.slice()) {  // keys that would never expire
+      if (from.layers()[i].start > now + 8 * description.slice()) {  // its keys would never expire
         throw error(errc::incompatible,
-                    {"a slice of the copy begins more than a window in the future by the clock of the server", where(),
+                    {"by the server's clock, a slice of the copy begins more than a window in the future", where(),
                      "at most " + std::to_string(now + 8 * description.slice()) + " ms since 1970",
                      std::to_string(from.layers()[i].start), "compare the clocks of the servers"});
       }
@@ -104,12 +104,12 @@ std::vector<std::uint64_t> redis_filter::impl::push_slices(const layered_filter&
   return expired;
 }
 
-// Slices of different shards.
+// The slices must belong to different shards.
 void redis_filter::impl::add_slices(const layered_filter& from, std::span<const std::size_t> layers) {
   struct step {
     std::size_t layer;
     std::vector<std::int64_t> before = {}, after = {};  // numbers of the slices in its shard
-    redis::stamp stamp = {};                            // of the shard when the slice has been added
+    redis::stamp stamp = {};                            // shard version after the slice has been added
     bool is_done = false;
   };
   std::vector<step> todo;
@@ -142,13 +142,13 @@ void redis_filter::impl::add_slices(const layered_filter& from, std::span<const 
       commands.word(redis::text_of(one.after));
       commands.word(number > v.newest() ? "1" : "0");
     }
-    run([&](std::size_t i, reply r) { todo[i].is_done = r.integer() == 1; }, "put slices into the filter");
+    run([&](std::size_t i, reply r) { todo[i].is_done = r.integer() == 1; }, "write slices to the filter");
     const std::uint64_t epoch = description.epoch;
     if (refresh(shards) || description.epoch != epoch) throw_changed_in_push();
     std::erase_if(todo, [&](const step& one) {
       const shard_view& v = view(from.layers()[one.layer].shard);
       if (!v.next.empty() || !v.repairing.empty()) throw_changed_in_push();
-      // The script ran before, and its answer was lost. Another client may have begun the same slice.
+      // The script has run before, and its reply was lost. Another client may have begun the same slice.
       const bool is_there = one.is_done || (one.before != one.after && v.stamp == one.stamp);
       if (v.numbers == one.after && is_there) return true;
       if (v.numbers != one.before) throw_changed_in_push();

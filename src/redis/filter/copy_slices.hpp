@@ -1,4 +1,4 @@
-// Copies of shared filters with a window: which slices a copy has at a given time.
+// Slices in copies of shared filters with a window, as of a given time.
 #pragma once
 
 #include <bloomery/layered_filter.hpp>
@@ -10,8 +10,9 @@
 
 namespace bloomery::redis {
 
-/// The slices that have not expired by `now`. A shard without any gets an empty one, which begins last before `now`.
-/// @param slices  of all shards, in order; each shard has one
+/// The slices that have not expired by `now`. A shard whose slices have all expired gets an empty slice, the last that
+/// begins before `now`.
+/// @param slices  of all shards, in order; each shard has at least one
 /// @param now     milliseconds since 1970
 std::vector<filter_layer> unexpired(std::span<const filter_layer> slices, const window_length& window,
                                     std::uint64_t now);

@@ -1,4 +1,4 @@
-// How a shared filter is created, and opened.
+// Creation and opening of a shared filter.
 #include "redis/filter/lifecycle.hpp"
 
 #include <bloomery/error.hpp>
@@ -34,8 +34,8 @@ std::string growth_text(const redis_params& p) {
   return "unlimited";
 }
 
-// The first field in which the existing filter differs from the wanted one; empty if there is none. With `any_hash` the
-// caller named no hash and takes that of the existing filter, which an earlier version may have made.
+// The first field in which the existing filter differs from the wanted one; empty if there is none. With `any_hash`,
+// the caller named no hash and accepts that of the existing filter, which an earlier version may have created.
 error_text difference_of(const redis_params& there, const redis_params& wanted, bool any_hash) {
   const auto differ = [](const char* what, std::string expected, std::string found) {
     return error_text{what, "", std::move(expected), std::move(found), ""};
@@ -49,7 +49,7 @@ error_text difference_of(const redis_params& there, const redis_params& wanted, 
   if (a.key_check != b.key_check) return differ("secret", key_check_text(b.key_check), key_check_text(a.key_check));
   if (a.capacity != b.capacity) return differ("capacity", std::to_string(b.capacity), std::to_string(a.capacity));
   if (a.target_fpr != b.target_fpr) {
-    return differ("error rate", std::to_string(b.target_fpr), std::to_string(a.target_fpr));
+    return differ("target FPR", std::to_string(b.target_fpr), std::to_string(a.target_fpr));
   }
   if (a.window() != b.window()) return differ("window", b.window().text(), a.window().text());
   if (growth_text(there) != growth_text(wanted)) return differ("growth", growth_text(wanted), growth_text(there));
@@ -63,7 +63,7 @@ error_text difference_of(const redis_params& there, const redis_params& wanted, 
 }  // namespace
 
 void redis::check_expiry(std::chrono::milliseconds time, hint to_do) {
-  constexpr std::int64_t longest = std::int64_t{1} << 53;  // what servers and scripts count exactly
+  constexpr std::int64_t longest = std::int64_t{1} << 53;  // the range in which servers and scripts count exactly
   if (time.count() > 0 && time.count() <= longest) return;
   throw error(errc::invalid_argument,
               {"expiry out of range", "expiry", "1 ms to 2^53 ms", std::to_string(time.count()) + " ms", to_do});
@@ -92,7 +92,7 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
     if (std::optional<redis::meta> there = b->read_meta()) {
       error_text differs = difference_of(there->parameters, plan.parameters, wanted.filter.hash.empty());
       if (!differs.what.empty()) {
-        differs.what = "there is another filter of this name: its " + differs.what + " is another";
+        differs.what = "another filter of this name exists: its " + differs.what + " differs";
         differs.where = address.text();
         differs.hint = hint::open_or_remove;
         throw error(errc::incompatible, std::move(differs));
@@ -116,7 +116,7 @@ redis_filter redis_filter::create(const redis_address& address, const redis_para
     } else {
       b->commands.command({"SET", key, text, "NX"});
     }
-    b->run([&](std::size_t, reply r) { made = !r.is_nil(); }, "make the filter");
+    b->run([&](std::size_t, reply r) { made = !r.is_nil(); }, "create the filter");
     if (!made) continue;  // another client was faster
     try {
       return open(address, b->options);
@@ -141,17 +141,17 @@ redis_filter redis_filter::open(const redis_address& address, redis_options opti
   const bool ready = found->ready;
   b->adopt(*std::move(found));
   if (!ready) {
-    // Its creator is still at work or was killed; creating shards twice does no harm.
+    // Its creator is still active or was killed; creating shards twice does no harm.
     b->make_shards();
     const std::string before = b->description.text();
     b->description.ready = true;
     if (!b->exchange(before, b->description.text(), "")) {
-      // Another client was faster, or the filter was dropped meanwhile: leave no part of it behind.
+      // Another client was faster, or the filter was dropped in between: leave no part of it behind.
       const std::optional<redis::meta> now = b->read_meta();
       if (!now || now->epoch != b->description.epoch) {
         b->unlink(b->description);
         throw error(errc::not_found,
-                    {"the filter was removed while it was made", address.text(), "", "", hint::try_again});
+                    {"the filter was removed during its creation", address.text(), "", "", hint::try_again});
       }
       b->description.expires_at = now->expires_at;
     }

@@ -1,3 +1,4 @@
+// The check of a filter's description: when it happens, its result, and the restoration of a lost description.
 #include "redis/filter/description_check.hpp"
 
 #include "redis/filter/elapsed.hpp"
@@ -35,8 +36,8 @@ void redis_filter::impl::note(const std::string& text) const {
 }
 
 void redis_filter::impl::throw_not_found() const {
-  throw error(errc::not_found, {"there is no such filter any more: it was dropped, or it has expired", where(), "", "",
-                                hint::build_again});
+  throw error(errc::not_found,
+              {"the filter no longer exists: it was dropped, or it has expired", where(), "", "", hint::build_again});
 }
 
 // ---- when -----------------------------------------------------------------------------------------------------------
@@ -49,7 +50,7 @@ void redis_filter::impl::begin_checks() {
   keep_copies();
 }
 
-// Reads headers of shards that the call uses. Headers are seldom read otherwise, so a full server would evict them.
+// Reads headers of shards that the call uses. Headers are rarely read otherwise, so a full server would evict them.
 void redis_filter::impl::touch_headers(std::size_t groups) {
   std::vector<std::uint16_t> slots;
   for (const redis::batch::group& g : commands.groups().first(groups)) slots.push_back(g.slot);
@@ -65,7 +66,7 @@ void redis_filter::impl::touch_headers(std::size_t groups) {
   }
 }
 
-// Adds groups that read the description and headers, if it is time. @returns the number of the first
+// Adds groups that read the description and headers if a check is due. @returns the number of the first group
 std::optional<std::size_t> redis_filter::impl::add_check() {
   const std::int64_t now = check_clock();
   const std::int64_t last = check_ ? check_->read_at : checked_at_;
@@ -107,13 +108,14 @@ void redis_filter::impl::confirm(redis::access how) {
     const bool is_write = how == redis::access::write;
     redis::meta now = found.text.empty() ? restore(true, is_write) : redis::meta::parse(found.text, address);
     const bool other = now.epoch != description.epoch;
-    // Another filter of this name is being made. It has no shards yet, and this one may be used for the rest of the
+    // Another filter of this name is being created. It has no shards yet, so this one may be used for the rest of the
     // minute.
     if (other && !now.ready && check_clock() - checked_at_ <= redis::check_limit) return;
     read_at_ = found.read_at;
     if (other) {
       turn_to(std::move(now));  // if it fails, the next call checks again
-      throw redis::made_anew(errc::locked, {"the filter was replaced meanwhile", where(), "", "", hint::try_again});
+      throw redis::made_anew(errc::locked,
+                             {"the filter was replaced during the call", where(), "", "", hint::try_again});
     }
     checked_at_ = read_at_;
     description.expires_at = now.expires_at;
@@ -127,7 +129,7 @@ void redis_filter::impl::confirm(redis::access how) {
 
 // ---- a lost description ---------------------------------------------------------------------------------------------
 
-// The reply of the script `restore`: what it did, and the description that is there now.
+// The reply of the script `restore`: its result, and the present description.
 std::pair<std::int64_t, std::string> redis_filter::impl::write_if_missing(const redis::meta& m) {
   std::pair<std::int64_t, std::string> result{-1, ""};
   redis::batch write;
@@ -143,11 +145,11 @@ std::pair<std::int64_t, std::string> redis_filter::impl::write_if_missing(const 
     redis::throw_if_error(r, address, "restore the description of the filter");
     if (r.size() == 2) result = {r[0].integer(), std::string(r[1].text())};
   });
-  if (result.first == 1) note("the description of the filter was lost, and is restored");
+  if (result.first == 1) note("the description of the filter was lost and has been restored");
   return result;
 }
 
-// One of two copies: whether this succeeds changes no answer.
+// Writes the second copy. The result of this does not affect any answer.
 void redis_filter::impl::write_second(const redis::meta& m) {
   try {
     write_if_missing(m);
@@ -197,7 +199,7 @@ redis::meta redis_filter::impl::restore(bool has_shards, bool required) {
   if (found.dropped || !(has_shards || found.has_shards)) throw_not_found();
   redis::meta lost = description;
   if (!found.copy.empty()) {
-    // Newer than the description here, if another client has set the expiry.
+    // The copy is newer than the description known here if another client has set the expiry.
     redis::meta copy = redis::meta::parse(found.copy, address);
     if (copy.epoch == description.epoch) lost = std::move(copy);
   }
@@ -208,7 +210,7 @@ redis::meta redis_filter::impl::restore(bool has_shards, bool required) {
     if (done < 0) throw_not_found();
     return redis::meta::parse(text, address);
   } catch (const error& e) {
-    // A user who may only look up cannot restore anything: the shards are there, so answers are right.
+    // A user that may only look up keys cannot restore anything. The shards exist, so answers are correct.
     if (required || (e.code() != errc::not_permitted && e.code() != errc::too_large)) throw;
     return lost;
   }

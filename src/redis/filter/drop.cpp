@@ -1,5 +1,5 @@
-// Removal of a shared filter: first its description, then its shards. The mark that it leaves keeps other clients from
-// restoring it, and expires when all shards are gone.
+// Removal of a shared filter: first its description, then its shards. A drop mark keeps other clients from restoring
+// it, and expires after all shards are removed.
 #include "redis/filter/description_check.hpp"
 #include "redis/filter/lifecycle.hpp"
 #include "redis/filter/scripts.hpp"
@@ -19,7 +19,7 @@ using redis::start_on_all;
 void redis_filter::drop() {
   impl& b = *impl_;
   b.refuse_in_fill();
-  // It may be another one by now.
+  // Another filter may have this name by now.
   if (std::optional<redis::meta> now = b.read_meta(); now && now->epoch != b.description.epoch) {
     b.adopt(*std::move(now));
   }
@@ -40,7 +40,7 @@ bool redis_filter::drop(const redis_address& address, redis_options options) {
     dropped = b.drop_text(redis::meta_key(address.name));
     dropped |= b.drop_text(redis::second_key(address.name));
   }
-  // Otherwise the shards of an interrupted replacement would pass for those of a filter.
+  // Otherwise the shards of an interrupted replacement would be considered shards of a filter.
   dropped |= b.drop_text(redis::replacement_key(address.name));
   dropped |= b.remove_orphans();
   return dropped;
@@ -56,7 +56,7 @@ void redis_filter::impl::drop_described() {
         if (done) coming = r[0].text();
       },
       "remove the filter");
-  if (!done) throw error(errc::locked, {"the filter was rebuilt meanwhile", where(), "", "", hint::drop_again});
+  if (!done) throw error(errc::locked, {"the filter was replaced during the call", where(), "", "", hint::drop_again});
   unlink(description);
   unlink_coming(coming);
   let_mark_expire(description);
@@ -79,7 +79,7 @@ void redis_filter::impl::let_mark_expire(const redis::meta& m) {
   run([](std::size_t, reply) {}, "remove the filter");
 }
 
-// Where the new description stands, the old one need not be kept from coming back.
+// When the new description is in place, the old one need not be prevented from being restored.
 void redis_filter::impl::remove_mark(const redis::meta& m) {
   const std::string mark = redis::mark_key(m.instance);
   commands.clear();

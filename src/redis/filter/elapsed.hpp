@@ -1,4 +1,4 @@
-// Time since the start of this machine, for ages of what a client has read.
+// Time since the start of this machine, to measure the age of cached data.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace bloomery::redis {
 
-/// Includes the time that this machine slept: std::chrono::steady_clock stands still meanwhile.
+/// Includes the time during which the machine was suspended, unlike std::chrono::steady_clock.
 inline std::int64_t milliseconds_since_start() {
 #ifdef CLOCK_BOOTTIME
   timespec t{};

@@ -1,4 +1,4 @@
-// Where the cells of a key are on a server, and what they hold.
+// Explanation of a lookup on servers: the cells of a key and their values.
 #include "redis/filter/impl.hpp"
 
 #include <bloomery/detail/bits.hpp>
@@ -16,7 +16,7 @@ constexpr std::uint64_t line_bytes = 64;
 
 using line_of_bytes = std::array<std::uint8_t, line_bytes>;
 
-// What is beyond a string's end is clear.
+// Bytes beyond the end of a string count as 0.
 line_of_bytes read_line(redis::router& router, const redis_address& address, const std::string& key,
                         std::uint64_t first_byte) {
   line_of_bytes line{};
@@ -31,7 +31,7 @@ line_of_bytes read_line(redis::router& router, const redis_address& address, con
   return line;
 }
 
-// On the server the first bit of a byte is its highest, and so is the first counter.
+// On the server, the first bit of a byte is its highest one, and the first counter of a byte is its upper half.
 std::uint64_t offset_of(std::uint64_t cell, std::uint64_t cell_bits) {
   return cell_bits == 1 ? cell ^ 7 : (cell ^ 1) * cell_bits;
 }
@@ -76,7 +76,7 @@ key_explanation redis_filter::impl::explain(key_span one_key) {
 }
 
 key_explanation redis_filter::explain(key_span one_key) {
-  if (one_key.empty()) throw error(errc::invalid_argument, {"a key to explain", "keys", "1", "0", hint::none});
+  if (one_key.empty()) throw error(errc::invalid_argument, {"no key to explain", "keys", "1", "0", hint::none});
   const key_span key = one_key.part(0, 1);
   std::uint64_t maybe_present = 0;
   may_contain(key, std::span(&maybe_present, 1));

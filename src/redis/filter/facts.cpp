@@ -1,3 +1,4 @@
+// filter_facts of shared filters and Guava chains.
 #include "redis/filter/facts.hpp"
 
 #include <bloomery/any_filter.hpp>
@@ -26,7 +27,7 @@ std::optional<std::uint64_t> keys_left(const redis_info& now) {
   return limit - std::min(now.inserted, limit);
 }
 
-// The local filter with the same bits tells where they are.
+// Adds the facts that require the positions of the bits, from a local copy.
 void add_bits(filter_facts& facts, const any_filter& copy) {
   const fill_statistics bits = measure_fill(facts.parameters, copy.bytes());
   facts.fill->cells_set = bits.ones;
@@ -35,7 +36,7 @@ void add_bits(filter_facts& facts, const any_filter& copy) {
   facts.expected_fpr = expected_fpr(facts.parameters, facts.distinct_keys);
 }
 
-// What the description of the filter alone says.
+// The facts that follow from the description alone.
 filter_facts facts_of(const redis_params& p) {
   filter_facts facts;
   facts.parameters = p.filter;

@@ -9,13 +9,15 @@
 
 namespace bloomery::redis {
 
-/// Bits that servers count within some tens of milliseconds, and send within seconds: 64 MiB.
+/// Maximum number of bits that info() lets servers count, which takes tens of milliseconds, or send, which takes
+/// seconds: 64 MiB.
 inline constexpr std::uint64_t most_bits_counted = std::uint64_t{64} << 23;
 
 /// @throws error  as redis_filter::info and redis_filter::pull
 filter_facts facts_of(redis_filter& filter, info_depth depth);
 
-/// @param p  of one bitmap @throws error  as redis_chain::info
+/// @param p  parameters of one bitmap
+/// @throws error  as redis_chain::info
 filter_facts facts_of(redis_chain& chain, const params& p, info_depth depth);
 
 }  // namespace bloomery::redis

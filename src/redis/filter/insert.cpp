@@ -1,4 +1,4 @@
-// Insertions and removals: from keys to commands, and from replies to answers. Read lookup.cpp first.
+// Inserts and removals: commands for keys, and the evaluation of replies. Read lookup.cpp first.
 #include "filters/removal.hpp"
 #include "redis/filter/lookup.hpp"
 #include "redis/filter/scripts.hpp"
@@ -33,16 +33,16 @@ constexpr std::size_t remove_keys = 128;
 
 void redis_filter::impl::insert(std::span<const std::uint64_t> hash64s, std::uint8_t* is_new) {
   std::fill_n(is_new, hash64s.size(), std::uint8_t{0});
-  // What is there already need not be written; nor, then, go to replicas and into the server's log.
+  // Present keys need not be written, so they cause no traffic to replicas and no entry in the append-only file.
   const bool look_first = description.grows() ||
                           (repeats_ > 0.5 && hash64s.size() > 1 && !description.counts() && !description.has_window());
   std::vector<std::uint32_t> todo;
-  std::vector<std::uint32_t> doubly;    // keys that have to go into what is to replace this one
+  std::vector<std::uint32_t> doubly;    // keys that must also be inserted into the coming filter
   std::vector<std::uint32_t> doubtful;  // keys that were looked up in a shard under repair
   if (look_first) {
     std::vector<std::uint8_t> found(hash64s.size());
     std::uint64_t epoch = 0;
-    for (unsigned round = 0; epoch != description.epoch; ++round) {  // or some were found in the one before
+    for (unsigned round = 0; epoch != description.epoch; ++round) {  // again if the filter was replaced
       if (round == most_rounds) throw_restless(address);
       epoch = description.epoch;
       look_up(hash64s, found.data(), redis::access::write);
@@ -68,12 +68,12 @@ void redis_filter::impl::insert(std::span<const std::uint64_t> hash64s, std::uin
   repeats_ = (repeats_ + 1 - all_new / static_cast<double>(hash64s.size())) / 2;
 }
 
-// Older layers that a write looks into, for what is_new says: those of a filter that grows were looked into before.
+// Number of older layers that a write looks up for is_new. In a filter that grows, they were looked up before.
 std::size_t redis_filter::impl::older_layers(const shard_view& v) const {
   return description.has_window() ? v.layers.size() - 1 : 0;
 }
 
-// The commands that write some keys of a shard to its newest layer.
+// Adds the commands that write keys of a shard to its newest layer.
 void redis_filter::impl::add_write(key_group& g, const order& keys, std::int64_t now) {
   const shard_view& v = view(g.shard);
   const std::string newest = redis::layer_key(description, g.shard, v.newest());
@@ -111,14 +111,14 @@ void redis_filter::impl::add_write(key_group& g, const order& keys, std::int64_t
   add_stamp(g, redis::access::write);
 }
 
-// In a shard under repair, keys are missing that were inserted before it was lost. The client that repairs it reports
-// what it has inserted again.
+// A shard under repair lacks keys that were inserted before it was lost. The client that repairs it reports the keys
+// that it has inserted again.
 void redis_filter::impl::doubt_new(std::uint8_t& is_new) const {
   if (is_new == 1 && !is_repairing()) is_new = maybe_new;
 }
 
-// Whether a shard was lost, and a repair begun, since it looked like `before`. Of a shard that this client saw for the
-// first time, only whether it is under repair.
+// Whether a shard was lost and its repair begun since it looked like `before`. For a shard that this client sees for
+// the first time: whether it is under repair.
 bool redis_filter::impl::was_reset(const shard_view& now, const sight& before) {
   return before.is_known ? now.repaired != before.repaired : !now.repairing.empty();
 }
@@ -127,8 +127,7 @@ redis_filter::impl::sight redis_filter::impl::sight_of(const shard_view& v) {
   return {v.known, v.repaired, v.newest()};
 }
 
-// Different stamps of one shard: some bits were written where there was no layer any more, and others to one that was
-// made since.
+// Several versions of one shard: some bits were written where no layer was any more, others to a layer created since.
 void redis_filter::impl::unexpected_stamps::add(std::uint64_t shard, std::string stamp) {
   const auto [held, is_first] = all_.try_emplace(shard, stamp);
   if (!is_first && held->second != stamp) held->second.clear();
@@ -141,15 +140,15 @@ std::vector<std::uint64_t> redis_filter::impl::unexpected_stamps::shards() const
   return found;
 }
 
-// If only the mark of the shard has changed, the bits are where they belong.
+// If only the replacement mark of the shard has changed, the bits are in the right place.
 bool redis_filter::impl::unexpected_stamps::is_in_place(const shard_view& now, const sight& before,
                                                         std::uint64_t shard) const {
   const auto found = all_.find(shard);
   return found == all_.end() || (found->second == redis::text_of(now.stamp) && before.newest == now.newest());
 }
 
-// The replies to add_write(). is_new becomes 1 for keys that were certainly new, and maybe_new for keys whose bits this
-// group may have set itself, when it was sent before, and for keys that are new to a shard under repair.
+// Evaluates the replies to add_write(). is_new becomes 1 for keys that are certainly new. It becomes maybe_new for keys
+// whose bits this group may have set itself when it was sent before, and for new keys in a shard under repair.
 redis_filter::impl::written redis_filter::impl::take_write(std::size_t number, const key_group& g, const order& keys,
                                                            reply r, std::uint8_t* is_new) {
   const bool was_repeated = router.may_have_run_twice(number);
@@ -181,7 +180,7 @@ redis_filter::impl::written redis_filter::impl::take_write(std::size_t number, c
   return result;
 }
 
-// A server that was connected again may have lost what the copies showed.
+// A server behind a new connection may have lost keys that the copies contain.
 void redis_filter::impl::doubt_copies(const key_group& g, const order& keys, std::uint8_t* is_new) {
   for (std::size_t n = 0; n < g.count; ++n) {
     std::uint8_t& answer = is_new[keys[g.first + n].second];
@@ -198,13 +197,13 @@ void redis_filter::impl::note_doubts() {
   }
   if (router.has_lost_answers()) {
     options.notes(
-        "a connection was lost after keys had been inserted on it: if its server crashed, it may have lost "
+        "a connection was lost after it had inserted keys: if its server crashed, it may have lost"
         "them; a counting filter does not insert them again");
   }
 }
 
-// Keys of shards that say that another filter is to take their place: into that one, too. If it has taken it meanwhile,
-// its answers are those that count.
+// Also inserts keys of shards with a replacement mark into the coming filter. If that has replaced this one in the
+// meantime, its answers count.
 void redis_filter::impl::insert_doubly(std::span<const std::uint64_t> hash64s, std::span<const std::uint32_t> which,
                                        std::uint8_t* is_new) {
   if (which.empty()) return;
@@ -218,7 +217,8 @@ void redis_filter::impl::insert_doubly(std::span<const std::uint64_t> hash64s, s
       other->insert(some, answers.data());
       return;
     } catch (const redis::replacement_lost&) {
-      // One that has lost a part must not take the place of this one, which has all. The error reaches fill().
+      // A coming filter that has lost a part must not replace this one, which is complete. The error is thrown in
+      // fill().
       withdraw(redis::replacement_key(address.name), other->description.text());
     }
   }
@@ -226,7 +226,7 @@ void redis_filter::impl::insert_doubly(std::span<const std::uint64_t> hash64s, s
     insert(some, answers.data());
     for (std::size_t i = 0; i < some.size(); ++i) {
       std::uint8_t& answer = is_new[which[i]];
-      // The insertion above may have put the key in before it failed.
+      // The insert above may have inserted the key before it failed.
       answer = answers[i] == 0 && answer != 0 ? maybe_new : answers[i];
     }
     return;
@@ -238,7 +238,7 @@ void redis_filter::impl::insert_doubly(std::span<const std::uint64_t> hash64s, s
   unmark(shards);
 }
 
-// Begins the generation of now in the shards of these keys. True as refresh().
+// Begins the present generation in the shards of these keys. Returns as refresh().
 bool redis_filter::impl::catch_up(const order& keys) {
   const std::int64_t generation = generation_now();
   // Twice: a new client knows the headers only after the first round.
@@ -281,7 +281,7 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
     if (copies_are_old()) {
       for (const key_group& g : groups) doubt_copies(g, keys, is_new);
     }
-    // Also what was written already: that was into the one before.
+    // Repeats keys that were written already, because they were written to the filter before.
     if (!stamps.empty() && explain_stale(stamps.shards(), redis::access::write)) return insert(hash64s, is_new);
     throw_holes(holes);
     todo.clear();
@@ -301,7 +301,8 @@ void redis_filter::impl::insert_fixed(std::span<const std::uint64_t> hash64s, st
   insert_doubly(hash64s, doubly, is_new);
 }
 
-// A server that came back with less may have forgotten the room that it granted. True: there is none any more.
+// A server that came back with an older state may have lost the room that it granted. True: this client has no room
+// left.
 bool redis_filter::impl::forget_lost_room() {
   const std::uint64_t before = std::exchange(restarts_known_, router.possible_restarts());
   if (before == restarts_known_) return false;
@@ -311,7 +312,8 @@ bool redis_filter::impl::forget_lost_room() {
   return true;
 }
 
-// For keys that were written in room that their server has forgotten since: otherwise their layer would take too many.
+// Reserves room again for keys that were written, because their server has lost the earlier reservation. Otherwise
+// their layer would exceed its capacity.
 void redis_filter::impl::reserve_again(const order& keys) {
   const std::vector<key_group> groups = groups_of(keys, keys.size());
   std::vector<std::uint64_t> full;
@@ -322,9 +324,9 @@ void redis_filter::impl::reserve_again(const order& keys) {
   }
 }
 
-// Takes room in the counts for the keys of each group, and some in advance. @param full  shards that have not so much
-// go here
-// @returns shards that have changed meanwhile
+// Reserves room in the counts for the keys of each group, and some in advance. @param full  receives shards without
+// enough room
+// @returns shards that have changed since
 std::vector<std::uint64_t> redis_filter::impl::reserve(std::span<const key_group> groups,
                                                        std::vector<std::uint64_t>& full) {
   commands.clear();
@@ -360,7 +362,7 @@ std::vector<std::uint64_t> redis_filter::impl::reserve(std::span<const key_group
   return stale;
 }
 
-// Writes keys that there is room for. @returns shards that have changed meanwhile
+// Writes keys that have reserved room. @returns shards that have changed since
 redis_filter::impl::unexpected_stamps redis_filter::impl::write_reserved(std::vector<key_group> groups,
                                                                          const order& keys, std::uint8_t* is_new) {
   const auto reserved = [&](const key_group& g) -> std::uint64_t& {
@@ -369,7 +371,7 @@ redis_filter::impl::unexpected_stamps redis_filter::impl::write_reserved(std::ve
   commands.clear();
   for (key_group& g : groups) {
     add_write(g, keys, 0);
-    reserved(g) -= g.count;  // used, if nothing is heard of it
+    reserved(g) -= g.count;  // counts as used if no reply arrives
   }
   unexpected_stamps stamps;
   if (commands.empty()) return stamps;
@@ -378,20 +380,21 @@ redis_filter::impl::unexpected_stamps redis_filter::impl::write_reserved(std::ve
         const key_group& g = groups[number];
         written w = take_write(number, g, keys, r, is_new);
         if (w.stamp != redis::text_of(view(g.shard).stamp)) stamps.add(g.shard, std::move(w.stamp));
-        // Of those that were there the room is kept for others; if it was not this very group that wrote them.
+        // The room of keys that were already present remains for others, unless this group itself wrote them in an
+        // earlier run.
         if (!router.may_have_run_twice(number)) reserved(g) += g.count - w.new_keys;
       },
       "insert keys");
   return stamps;
 }
 
-// Room in the count is taken first, so layers never exceed their capacity, even with concurrent writers. If
-// this client dies in between, the count is too high, and the shard grows a little early.
+// Room in the count is reserved first, so layers never exceed their capacity, even with concurrent writers. If this
+// client dies in between, the count is too high, and the shard grows slightly early.
 void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, std::vector<std::uint32_t> todo,
                                         std::vector<std::uint32_t> doubly, std::uint8_t* is_new) {
   for (unsigned round = 0; !todo.empty(); ++round) {
     if (round == most_rounds) throw_restless(address);
-    // Of a key that comes twice the second copy is not new, whatever layer the first one goes to.
+    // If a key occurs twice, the second occurrence is not new, whichever layer the first one goes to.
     std::sort(todo.begin(), todo.end(),
               [&](std::uint32_t a, std::uint32_t b) { return std::pair(hash64s[a], a) < std::pair(hash64s[b], b); });
     todo.erase(std::unique(todo.begin(), todo.end(), [&](auto a, auto b) { return hash64s[a] == hash64s[b]; }),
@@ -406,7 +409,7 @@ void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, 
     if (!stale.empty() && refresh(stale)) return insert(hash64s, is_new);
     if (forget_lost_room()) continue;
 
-    order roomy;  // keys there is room for
+    order roomy;  // keys with reserved room
     todo.clear();
     for (const key_group& g : groups) {
       const std::uint64_t room = view(g.shard).reserved;
@@ -431,10 +434,10 @@ void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, 
       const sight& before = written_to[shard];
       const bool is_reset = was_reset(v, before);
       if (is_reset) doubt_new(is_new[i]);
-      // What was written to a layer that was closed meanwhile is not in the copies of others, and a layer that was lost
-      // meanwhile is gone: the key is written again.
+      // Bits written to a layer that was closed in between are not in other clients' copies, and a layer that was lost
+      // in between is gone: write the key again.
       if (is_reset || !stamps.is_in_place(v, before, shard)) todo.push_back(i);
-      // Only now: a shard may have been marked while its keys were written.
+      // Checked only now: a shard may have been marked while its keys were written.
       if (!v.next.empty()) doubly.push_back(i);
     }
     std::erase_if(full, [&](std::uint64_t s) { return std::binary_search(changed.begin(), changed.end(), s); });
@@ -448,7 +451,7 @@ void redis_filter::impl::insert_growing(std::span<const std::uint64_t> hash64s, 
 
 void redis_filter::impl::throw_replaced_in_removal() const {
   throw error(errc::incompatible,
-              {"the filter was replaced while keys were removed from it", where(), "", "", hint::remove_from_new});
+              {"the filter was replaced while keys were being removed", where(), "", "", hint::remove_from_new});
 }
 
 void redis_filter::impl::remove(std::span<const std::uint64_t> hash64s, removal* results) {

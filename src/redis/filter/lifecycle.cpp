@@ -1,4 +1,5 @@
-// How a shared filter gets its shards, grows and turns to its next generation, and how its keys are marked and removed.
+// Lifecycle of a shared filter: creating shards, growth, generations, replacement marks, and removal of keys on the
+// server.
 #include "redis/filter/lifecycle.hpp"
 #include "redis/filter/scripts.hpp"
 
@@ -20,7 +21,7 @@ using redis::shard_view;
 
 namespace {
 
-// One command on one key.
+// Adds a group of one command on one key.
 void put(redis::batch& commands, const std::string& key, std::initializer_list<std::string_view> words) {
   commands.begin(redis::slot_of(key), mode::write);
   commands.command(words);
@@ -28,7 +29,7 @@ void put(redis::batch& commands, const std::string& key, std::initializer_list<s
 
 }  // namespace
 
-// ---- the parts of its life ------------------------------------------------------------------------------------------
+// ---- shards, layers and generations ---------------------------------------------------------------------------------
 
 void redis_filter::impl::make_shards() {
   const redis::meta& m = description;
@@ -53,11 +54,11 @@ void redis_filter::impl::make_shards() {
       commands.word(expiry);
       commands.word(end);
     }
-    run([](std::size_t, reply) {}, "make the filter");
+    run([](std::size_t, reply) {}, "create the filter");
   });
 }
 
-// Shards of one filter grow alike, one after another: what took milliseconds to find is kept.
+// Shards of one filter grow alike, one after another. Planning a layer takes milliseconds, so the plan is cached.
 const redis_layer& redis_filter::impl::next_layer_of(const shard_view& v) {
   std::vector<std::uint64_t> capacities;
   for (const redis_layer& layer : v.layers) capacities.push_back(layer.capacity);
@@ -93,7 +94,8 @@ bool redis_filter::impl::grow(std::span<const std::uint64_t> shards) {
     commands.word(static_cast<std::uint64_t>(number));
     commands.word(std::uint64_t{router.possible_restarts() > 0});
   }
-  run([&](std::size_t, reply r) { router.counters().growths += r.integer() == 1 ? 1 : 0; }, "let the filter grow");
+  run([&](std::size_t, reply r) { router.counters().growths += r.integer() == 1 ? 1 : 0; },
+      "add a layer to the filter");
   return refresh(shards);
 }
 
@@ -121,8 +123,9 @@ bool redis_filter::impl::begin_generation(std::span<const std::uint64_t> shards)
   return refresh(shards);
 }
 
-// Shards without a header whose layer ends with the first stamp. Every change of a header draws another stamp, so the
-// lost header was as it was made, and follows from the description. @returns the other shards
+// Handles shards without a header whose newest layer ends with the first shard version. Every change of a header draws
+// a new version, so the lost header was in its initial state, which follows from the description. @returns the other
+// shards
 std::vector<std::uint64_t> redis_filter::impl::rebuild_first_views(std::span<const std::uint64_t> shards) {
   std::vector<std::uint64_t> others;
   commands.clear();
@@ -177,7 +180,8 @@ void redis_filter::impl::add_mark(std::uint64_t shard, const std::string& next_i
   commands.word(only);
 }
 
-// With the instance that is to come; or, if that is empty, takes the marks away that name another, `only`.
+// Sets the replacement mark with the instance of the coming filter. If `next_instance` is empty, removes the marks that
+// name the instance `only`.
 void redis_filter::impl::mark_all(const std::string& next_instance, const std::string& only) {
   const auto check = [&](bool other) {
     if (!other) return;
@@ -198,8 +202,8 @@ void redis_filter::impl::mark_all(const std::string& next_instance, const std::s
             if (r.integer() < 0) headless.push_back(todo[group]);
           },
           "mark the filter");
-      // Without a mark, no client would learn of the coming filter: what is left of such a shard must not pass for a
-      // whole one. If a repair has just written the header, the shard is marked after all.
+      // Without a mark, no client would learn of the coming filter, so the rest of such a shard must not be taken for a
+      // complete one. If a repair has just written the header, the shard is marked after all.
       const std::vector<std::uint64_t> found_again = unlink_headless(description, headless);
       for (const std::uint64_t s : headless) {
         if (std::find(found_again.begin(), found_again.end(), s) == found_again.end()) std::erase(there, s);
@@ -213,20 +217,20 @@ void redis_filter::impl::mark_all(const std::string& next_instance, const std::s
   });
 }
 
-// Of shards that are marked though there is no replacement. A mark that was set since then has another stamp, and
-// stays.
+// Removes replacement marks of shards although there is no replacement. A mark that was set since then has another
+// version, and stays.
 void redis_filter::impl::unmark(std::span<const std::uint64_t> shards) {
   commands.clear();
   for (const std::uint64_t s : shards) {
     if (!view(s).next.empty()) add_mark(s, "", "");
   }
-  if (!commands.empty()) run([](std::size_t, reply) {}, "take marks away");
+  if (!commands.empty()) run([](std::size_t, reply) {}, "remove replacement marks");
 }
 
-// With all layers.
+// Removes all shards with all their layers.
 void redis_filter::impl::unlink(const redis::meta& m) {
   each_part(m.shards(), [&](std::span<const std::uint64_t> shards) {
-    // The headers say which layers there are; a shard without one has been swept already, or has lost it.
+    // The headers list the layers. A shard without a header has been removed already, or has lost its header.
     std::vector<std::vector<std::string>> names(shards.size());
     std::vector<std::uint64_t> headless;
     commands.clear();
@@ -254,12 +258,12 @@ void redis_filter::impl::unlink(const redis::meta& m) {
       for (const std::string& name : all) commands.word(name);
     }
     if (!commands.empty()) run([](std::size_t, reply) {}, "remove the filter");
-    // A shard that got a layer in between has it still.
+    // A shard may have got a layer since its header was read.
     unlink_headless(m, m.grows() ? shards : std::span<const std::uint64_t>(headless));
   });
 }
 
-// What is left of shards that have no header: the layers that there may be.
+// Removes the rest of shards that have no header: all layers that may exist.
 std::vector<std::uint64_t> redis_filter::impl::unlink_headless(const redis::meta& m,
                                                                std::span<const std::uint64_t> shards) {
   std::vector<std::uint64_t> with_header;
@@ -268,7 +272,7 @@ std::vector<std::uint64_t> redis_filter::impl::unlink_headless(const redis::meta
   auto count = static_cast<std::int64_t>(redis::most_layers);
   if (m.has_window()) {
     first = std::max<std::int64_t>(server_now() / static_cast<std::int64_t>(m.slice()) - window_generations, 0);
-    count = window_generations + 2;  // of servers' clocks that are ahead, the next one
+    count = window_generations + 2;  // and the next one, for servers whose clocks are ahead
   }
   commands.clear();
   for (const std::uint64_t s : shards) {
@@ -285,7 +289,7 @@ std::vector<std::uint64_t> redis_filter::impl::unlink_headless(const redis::meta
       [&](std::size_t group, reply r) {
         if (r.integer() == 0) with_header.push_back(shards[group]);
       },
-      "remove what is left of shards");
+      "remove the rest of lost shards");
   return with_header;
 }
 
@@ -311,11 +315,11 @@ bool redis_filter::impl::withdraw(const std::string& key, const std::string& tex
   commands.start_script(redis::scripts::withdraw, 1, 1);
   commands.word(key);
   commands.word(text);
-  run([&](std::size_t, reply r) { done = r.integer() == 1; }, "take a description away");
+  run([&](std::size_t, reply r) { done = r.integer() == 1; }, "delete a description");
   return done;
 }
 
-// False: it is not as it was before; or it was, and the answer to that was lost.
+// False: the description has changed; or it had not, and the reply was lost.
 bool redis_filter::impl::exchange(const std::string& before, const std::string& after, const std::string& expiry) {
   const std::string key = redis::meta_key(address.name);
   bool done = false;

@@ -1,5 +1,5 @@
-// Shared by the parts of a shared filter's lifecycle: lifecycle.cpp (layers, generations, shard headers), create.cpp
-// (create and open) and replace.cpp (replace, clear, drop, expire).
+// Common to the parts of a shared filter's lifecycle: lifecycle.cpp (layers, generations, shard headers), create.cpp
+// (create and open) and replace.cpp (replace, clear, expire).
 #pragma once
 
 #include "redis/filter/impl.hpp"
@@ -14,10 +14,10 @@
 
 namespace bloomery::redis {
 
-/// Shards whose commands are one batch.
+/// Maximum number of shards whose commands are sent in one batch.
 inline constexpr std::size_t together = 4096;
 
-/// Calls work(numbers of shards) for all shards, as many at a time as are one batch.
+/// Calls work(numbers of shards) for all shards, one batch at a time.
 template <class Work>
 void each_part(std::uint64_t shards, Work work) {
   std::vector<std::uint64_t> part;
@@ -34,8 +34,8 @@ void check_expiry(std::chrono::milliseconds time, hint to_do = hint::none);
 /// The description of a new filter by this plan, with an epoch of its own.
 meta description_of(const redis_plan& plan, std::string_view name);
 
-/// Begins a script on {NAME}:m, :m2, :n and the mark of a dropped filter, whose first argument is the epoch of the
-/// filter `expected` in m. The caller adds the other arguments.
+/// Starts a script on {NAME}:m, :m2, :n and the drop mark, whose first argument is the epoch of the filter `expected`
+/// in m. The caller adds the other arguments.
 void start_on_all(batch& commands, const script& script, std::string_view name, const meta& expected,
                   std::size_t more_args);
 

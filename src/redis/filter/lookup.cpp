@@ -1,9 +1,9 @@
-// Lookups: from keys to commands, and from replies to answers. insert.cpp has insertions and removals.
+// Lookups in a shared filter: commands for keys, and the evaluation of replies. insert.cpp has inserts and removals.
 //
-// Keys are sorted by their shard. A group is some keys of one shard; its last command reads the stamp. Is that the one
-// expected, then the shard did not change meanwhile, and its newest layer was not evicted. Else the header is read, and
-// the group comes again. Older layers have no stamp: that one was not evicted is seen by the bytes behind its lines,
-// which no client writes. Those that many keys were looked up in are copied (closed_layers.hpp).
+// Keys are sorted by shard. A group contains keys of one shard, and its last command reads the shard version. If it is
+// the expected one, the shard has not changed in the meantime, and its newest layer was not evicted. Otherwise the
+// header is read and the group is repeated. Older layers have no version: the bytes after their lines, which no client
+// writes, show that they were not evicted. Layers with many lookups are copied (closed_layers.hpp).
 #include "redis/filter/lookup.hpp"
 
 #include <bloomery/error.hpp>
@@ -29,16 +29,16 @@ using redis::throw_restless;
 
 namespace {
 
-constexpr std::size_t look_up_keys = 256;         // of a group
-constexpr std::size_t look_up_bytes = 512 << 10;  // of a group's replies, for filters of many layers
-constexpr unsigned replica_rounds = 2;            // then the master is asked: a replica may be far behind
+constexpr std::size_t look_up_keys = 256;         // keys per group
+constexpr std::size_t look_up_bytes = 512 << 10;  // bytes of a group's replies, for filters with many layers
+constexpr unsigned replica_rounds = 2;  // after these the master is used, because a replica may lag far behind
 constexpr std::size_t line_bytes = redis::closed_layers::line_bytes;
-constexpr std::size_t end_bytes = 16;  // behind the lines of a layer
+constexpr std::size_t end_bytes = 16;  // bytes after the lines of a layer
 
 }  // namespace
 
 [[noreturn]] void redis::throw_restless(const redis_address& address) {
-  throw error(errc::unavailable, {"the filter changed all the time while it was used", address.text(), "",
+  throw error(errc::unavailable, {"the filter kept changing during the call", address.text(), "",
                                   std::to_string(most_rounds) + " attempts", hint::try_again});
 }
 
@@ -48,9 +48,9 @@ std::vector<std::uint32_t> redis::numbers_up_to(std::size_t count) {
   return numbers;
 }
 
-// Those of a shard together, in the order in which they came: answers are as if keys came one by one, and what goes to
-// which layer has nothing to do with the lines that keys choose. Sorted by their hashes, the first keys of a batch
-// would fill the first lines of a layer.
+// Keys of a shard are adjacent and in their original order. So answers are the same as for keys processed one by one,
+// and the assignment of keys to layers does not depend on their lines. If keys were sorted by hash, the first keys of a
+// batch would fill the first lines of a layer.
 redis_filter::impl::order redis_filter::impl::order_of(std::span<const std::uint64_t> hash64s,
                                                        std::span<const std::uint32_t> which) const {
   std::vector<std::uint64_t> sorted;
@@ -66,7 +66,7 @@ redis_filter::impl::order redis_filter::impl::order_of(std::span<const std::uint
   return keys;
 }
 
-// The keys of each shard, at most `most` together.
+// The keys of each shard, at most `most` per group.
 std::vector<redis_filter::impl::key_group> redis_filter::impl::groups_of(const order& keys, std::size_t most) const {
   std::vector<key_group> groups;
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -82,7 +82,7 @@ std::uint64_t redis_filter::impl::line_of(const redis_layer& layer, std::uint64_
   return multiply_high(hash64, description.shards() * layer.lines) - shard * layer.lines;
 }
 
-// Cells of the shard's own layer. Valid until the next call.
+// The cells of a key, counted from the start of the layer in its shard. Valid until the next call.
 std::span<const std::uint64_t> redis_filter::impl::cells_of(const redis_layer& layer, std::uint64_t shard,
                                                             std::uint64_t hash64) {
   cells_.resize(layer.probes);
@@ -92,7 +92,7 @@ std::span<const std::uint64_t> redis_filter::impl::cells_of(const redis_layer& l
   return cells_;
 }
 
-// Those that are written: a key's counters are a set.
+// The cells to be written: a counting filter increments each counter of a key once.
 std::span<const std::uint64_t> redis_filter::impl::cells_to_write(const redis_layer& layer, std::uint64_t shard,
                                                                   std::uint64_t hash64) {
   cells_of(layer, shard, hash64);
@@ -102,7 +102,7 @@ std::span<const std::uint64_t> redis_filter::impl::cells_to_write(const redis_la
 
 namespace {
 
-// All cells of a key in its line.
+// Whether all cells of a key are set in its line.
 bool line_has(const std::uint8_t* bytes, std::span<const std::uint64_t> cells, std::uint32_t cell_bits) {
   for (const std::uint64_t cell : cells) {
     const std::uint64_t bit = cell * cell_bits % 512;
@@ -118,7 +118,7 @@ const std::uint8_t* bytes_of(std::string_view text) { return reinterpret_cast<co
 
 // ---- look up --------------------------------------------------------------------------------------------------------
 
-// Which of the first `upto` layers are copied here, and which keys of the group they have.
+// Finds the copies among the first `upto` layers, and the keys of the group that they contain.
 void redis_filter::impl::use_copies(key_group& g, const order& keys, std::size_t upto, std::int64_t now) {
   const shard_view& v = view(g.shard);
   g.sources.assign(upto, layer_source::none);
@@ -139,9 +139,9 @@ void redis_filter::impl::use_copies(key_group& g, const order& keys, std::size_t
   }
 }
 
-// Asks for the line of each key in the first `upto` layers, as far as copies do not have the answer. Behind them for
-// the end of each layer that is closed: if it is there, then so was all of the layer, whatever clients unaware of its
-// eviction have written there since. For what is copied, only writers need to know that it is there.
+// Adds commands that read the line of each key in the first `upto` layers, unless copies have the answer, and after
+// them the end of each closed layer. If the end exists, the layer was complete, whatever clients that do not know of
+// its eviction have written there since. For copied layers, only writers need to check that the layer exists.
 void redis_filter::impl::add_look(key_group& g, const order& keys, std::size_t upto, std::int64_t now,
                                   redis::access how) {
   use_copies(g, keys, upto, now);
@@ -175,8 +175,8 @@ void redis_filter::impl::add_look(key_group& g, const order& keys, std::size_t u
   }
 }
 
-// What add_look() asked for: has[n] becomes 1 for the n-th key of the group if one of the layers has it. `r` goes on to
-// the reply behind. @returns a layer that is not whole, if there is one
+// Evaluates the replies to add_look(): has[n] becomes 1 if one of the layers has key n of the group. `r` is advanced
+// past these replies. @returns an incomplete layer, if there is one
 std::optional<std::int64_t> redis_filter::impl::take_look(const key_group& g, const order& keys, std::size_t upto,
                                                           reply& r, std::uint8_t* has, redis::access how) {
   const shard_view& v = view(g.shard);
@@ -224,8 +224,8 @@ std::optional<std::int64_t> redis_filter::impl::take_look(const key_group& g, co
   return hole;
 }
 
-// A server that answers on a new connection may have lost what a copy shows. An insert must not report such a key as
-// present.
+// Whether copies were discarded, because a server behind a new connection may have lost keys that they contain. An
+// insert must not report such a key as present.
 bool redis_filter::impl::copies_are_old() {
   closed_layers_.give_up_unread();
   if (std::exchange(links_of_copies_, router.links()) == router.links()) return false;
@@ -234,8 +234,8 @@ bool redis_filter::impl::copies_are_old() {
   return had_some;
 }
 
-// While a shard is refilled, writers go by the stamp of its header, and the newest layer only shows that it is the one
-// that is refilled. For lookups the shard is lost: its stamps differ.
+// During a repair, writers use the version in the shard's header, and the end of the newest layer only shows that it is
+// the layer being refilled. For lookups the shard is lost: the two versions differ.
 void redis_filter::impl::add_stamp(const key_group& g, redis::access how) {
   const shard_view& v = view(g.shard);
   commands.command({"GETRANGE", redis::layer_key(description, g.shard, v.newest()), "-16", "-1"});
@@ -255,8 +255,8 @@ void redis_filter::impl::look_up(std::span<const std::uint64_t> hash64s, std::ui
   look_up(hash64s, found, redis::access::look_up);
 }
 
-// For an insert what counts is what the master has now, in this very filter: the copy does not hear of a replacement, a
-// replica may be behind, and a replacement may be given up.
+// An insert depends on the present state of this filter on the master. A copy does not show a replacement, a replica
+// may lag behind, and a replacement may be given up.
 void redis_filter::impl::look_up(std::span<const std::uint64_t> hash64s, std::uint8_t* found, redis::access how) {
   std::fill_n(found, hash64s.size(), std::uint8_t{0});
   std::vector<std::uint32_t> todo;
@@ -275,14 +275,14 @@ void redis_filter::impl::look_up(std::span<const std::uint64_t> hash64s, std::ui
     const std::uint64_t epoch = description.epoch;
     todo = look_once(hash64s, todo, found, of_replica ? redis::access::look_up_on_replica : how);
     if (description.epoch == epoch) continue;
-    // What the filter before did not have may be in the one that took its place.
+    // Keys absent from the filter before may be in the filter that replaced it.
     std::fill_n(found, hash64s.size(), std::uint8_t{0});
     todo = numbers_up_to(hash64s.size());
   }
   if (how == redis::access::look_up) look_into_next(hash64s, found);
 }
 
-// @returns the keys that are to be looked up again
+// @returns the keys that must be looked up again
 std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::uint64_t> hash64s,
                                                          std::span<const std::uint32_t> which, std::uint8_t* found,
                                                          redis::access how) {
@@ -311,7 +311,7 @@ std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::ui
         has.assign(g.count, 0);
         const auto hole = take_look(g, keys, v.layers.size(), r, has.data(), how);
         for (std::size_t n = 0; n < g.count; ++n) answers[keys[g.first + n].second] = has[n];
-        // A replica may have got a layer between its line and its stamp.
+        // On a replica, a layer may have been added between the line and the version.
         if (take_stamp(g, r, how) != redis::text_of(v.stamp) || (hole && of_replica)) {
           stale.push_back(g.shard);
           return;
@@ -319,9 +319,9 @@ std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::ui
         if (hole) holes.emplace_back(g.shard, *hole);
         for (std::size_t i = g.first; i < g.first + g.count; ++i) found[keys[i].second] = answers[keys[i].second];
       },
-      "look keys up");
+      "look up keys");
   if (copies_are_old()) return {which.begin(), which.end()};
-  // Lost shards of a caller that takes "maybe" for an answer.
+  // Lost shards, for callers that accept "maybe" as an answer.
   std::vector<std::uint64_t>* const lost =
       how != redis::access::write && options.on_damage == redis_damage::maybe ? &lost_shards : nullptr;
   throw_holes(holes, lost);
@@ -337,8 +337,8 @@ std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::ui
     if (std::binary_search(lost_shards.begin(), lost_shards.end(), shard)) {
       found[i] = 1;
     } else if (std::binary_search(confirmed.begin(), confirmed.end(), shard)) {
-      // A sliding-window filter without recent inserts, whose newest generation has ended: the header was read
-      // after the lines, and says so.
+      // A sliding-window filter without recent inserts, whose newest generation has ended. The header was read after
+      // the lines, and confirms this.
       found[i] = answers[i];
     } else if (std::binary_search(stale.begin(), stale.end(), shard)) {
       again.push_back(i);
@@ -347,8 +347,8 @@ std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::ui
   return again;
 }
 
-// While the filter is being replaced, who knows that inserts into both, and who comes later into the new one alone. If
-// this one is still the filter now, its bits, which were read before, had all.
+// During a replacement, clients that know of it insert into both filters, and later clients into the new one only. If
+// this filter is still in place now, its bits, which were read before, included all keys.
 void redis_filter::impl::look_into_next(std::span<const std::uint64_t> hash64s, std::uint8_t* found) {
   std::vector<std::uint32_t> doubtful;
   std::vector<std::uint64_t> some;
@@ -363,7 +363,7 @@ void redis_filter::impl::look_into_next(std::span<const std::uint64_t> hash64s, 
   for (std::size_t i = 0; i < some.size(); ++i) found[doubtful[i]] = there[i];
 }
 
-// A generation may have ended since the commands were written; all else that is not there was evicted.
+// A generation may have expired since the commands were written; all other missing layers were evicted.
 void redis_filter::impl::throw_holes(const hole_list& holes, std::vector<std::uint64_t>* lost) {
   for (const auto& [shard, layer] : holes) {
     if (may_be_over(layer)) continue;
@@ -376,7 +376,7 @@ void redis_filter::impl::throw_holes(const hole_list& holes, std::vector<std::ui
   }
 }
 
-// As explain_stale(). If a shard is lost, and `lost` is not null, the shards are read one after the other.
+// Calls explain_stale(). If a shard is lost and `lost` is not null, the shards are checked one after the other.
 bool redis_filter::impl::explain_each(std::span<const std::uint64_t> stale, redis::access how,
                                       std::vector<std::uint64_t>& confirmed, std::vector<std::uint64_t>* lost) {
   std::vector<redis::stamp> before;
@@ -392,7 +392,7 @@ bool redis_filter::impl::explain_each(std::span<const std::uint64_t> stale, redi
   if (const auto other = explain(stale)) return *other;
   confirmed.clear();
   for (std::size_t i = 0; i < stale.size(); ++i) {
-    if (view(stale[i]).stamp != before[i]) continue;  // it has changed, and was read now
+    if (view(stale[i]).stamp != before[i]) continue;  // it has changed and was read already
     const auto other = explain(stale.subspan(i, 1));
     if (!other) lost->push_back(stale[i]);
     if (other.value_or(false)) return true;
@@ -400,9 +400,9 @@ bool redis_filter::impl::explain_each(std::span<const std::uint64_t> stale, redi
   return false;
 }
 
-// ---- the copy here --------------------------------------------------------------------------------------------------
+// ---- copies of lines ------------------------------------------------------------------------------------------------
 
-// Bits are only ever set, so what was seen set is set, as long as the filter is the same.
+// Bits are never cleared, so a bit that was seen set is still set while the filter is the same.
 bool redis_filter::impl::copy_has(std::uint64_t shard, const shard_view& v, std::uint64_t hash64) {
   for (std::size_t l = 0; l < v.layers.size(); ++l) {
     const auto held = copy_.find({shard, v.numbers[l]});
@@ -417,7 +417,7 @@ bool redis_filter::impl::copy_has(std::uint64_t shard, const shard_view& v, std:
 
 void redis_filter::impl::keep_copy(std::uint64_t shard, std::int64_t number, const redis_layer& layer,
                                    std::uint64_t line, std::string_view bytes) {
-  if (description.counts()) return;  // counters go down, too
+  if (description.counts()) return;  // counters may decrease
   auto& held = copy_[{shard, number}];
   held.resize(static_cast<std::size_t>(layer.lines) * line_bytes);
   for (std::size_t i = 0; i < line_bytes; ++i) {
@@ -429,7 +429,7 @@ void redis_filter::impl::forget_copy(std::uint64_t shard) {
   std::erase_if(copy_, [&](const auto& layer) { return layer.first.first == shard; });
 }
 
-// Once a second, whether it still is the same filter.
+// Checks once per second whether the filter is still the same.
 void redis_filter::impl::check_copy() {
   if (to_come) return;
   const auto now = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-// Shared by lookups (lookup.cpp) and changes (insert.cpp): the limit of attempts, and keys by their numbers.
+// Common to lookups (lookup.cpp) and inserts (insert.cpp): the limit of attempts, and the indices of keys.
 #pragma once
 
 #include "redis/filter/impl.hpp"
@@ -14,7 +14,7 @@ inline constexpr unsigned most_rounds = 64;  // a shard changes once in thousand
 /// @throws error unavailable: the filter changed during each of most_rounds attempts
 [[noreturn]] void throw_restless(const redis_address& address);
 
-/// 0 .. count - 1
+/// 0, 1, ..., count - 1
 std::vector<std::uint32_t> numbers_up_to(std::size_t count);
 
 }  // namespace bloomery::redis

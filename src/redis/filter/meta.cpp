@@ -1,3 +1,4 @@
+// meta and shard_view: parsing and formatting the data of a shared filter on its servers.
 #include "redis/filter/meta.hpp"
 
 #include <bloomery/error.hpp>
@@ -34,7 +35,7 @@ Number number_in(std::string_view text, const std::string& where) {
   Number value{};
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc{} || end != text.data() + text.size()) {
-    damaged(where, "'" + std::string(text.substr(0, 40)) + "' is no number");
+    damaged(where, "'" + std::string(text.substr(0, 40)) + "' is not a number");
   }
   return value;
 }
@@ -57,7 +58,7 @@ redis_layer layer_in(std::string_view text, const std::string& where) {
                     number_in<std::uint32_t>(text.substr(first + 1, second - first - 1), where),
                     number_in<std::uint64_t>(text.substr(second + 1), where)};
   if (layer.lines == 0 || layer.lines > std::uint64_t{1} << 23 || layer.probes == 0 || layer.probes > 255) {
-    damaged(where, "a layer of impossible size");
+    damaged(where, "the size of a layer is out of range");
   }
   return layer;
 }
@@ -71,7 +72,7 @@ stamp new_stamp() {
     const std::uint32_t some = random();
     std::memcpy(s.data() + i, &some, sizeof some);
   }
-  s[0] = static_cast<char>(s[0] | 1);  // neither zeros, which mark a closed layer, nor the token of a repair
+  s[0] = static_cast<char>(s[0] | 1);  // neither zeros, which end a closed layer, nor the token of a repair
   return s;
 }
 
@@ -137,12 +138,12 @@ meta meta::parse(std::string_view text, const redis_address& address) {
   const std::string where = address.text();
   if (!text.starts_with("bloomery=")) {
     throw error(errc::not_a_filter,
-                {"this name has something else on the server", where, "a description that starts with 'bloomery='",
+                {"the key with this name is not a filter", where, "a description that starts with 'bloomery='",
                  "other bytes", hint::choose_another_name});
   }
   if (!text.starts_with(magic)) {
     throw error(errc::wrong_version,
-                {"a shared filter of another version", where, "version 1",
+                {"unsupported version of a shared filter", where, "version 1",
                  std::string(text.substr(0, std::min<std::size_t>(text.find('\n'), 20))), hint::use_its_version});
   }
   std::map<std::string_view, std::string_view, std::less<>> fields;
@@ -186,9 +187,9 @@ meta meta::parse(std::string_view text, const redis_address& address) {
       !(p.target_fpr > 0 && p.target_fpr < 1) ||
       (layout->fixed_probes != 0 && m.first.probes != layout->fixed_probes) || (p.window().count >> 53) != 0 ||
       !m.may_have(m.first_generation)) {
-    damaged(where, "its values contradict each other");
+    damaged(where, "its values are inconsistent");
   }
-  if (m.instance != instance_of(address.name, m.epoch)) damaged(where, "its shards are those of another filter");
+  if (m.instance != instance_of(address.name, m.epoch)) damaged(where, "its shards belong to another filter");
   p.geometry = m.first.whole(all.shards);
   return m;
 }
@@ -289,22 +290,23 @@ std::string text_of(std::span<const std::int64_t> numbers) {
 std::optional<shard_view> view_of(const meta& m, const reply& header, const std::string& where,
                                   const shard_view* before) {
   std::map<std::string_view, std::string_view, std::less<>> fields;
-  if (header.size() > 1000) damaged(where, "a header of very many fields");
+  if (header.size() > 1000) damaged(where, "a header has too many fields");
   for (std::size_t i = 0; i + 1 < header.size(); i += 2) fields[header[i].text()] = header[i + 1].text();
   const auto found = fields.find("epoch");
   if (found == fields.end() || found->second != std::to_string(m.epoch)) return std::nullopt;
   shard_view view;
   view.known = true;
   const std::string_view stamped = fields["stamp"];
-  if (stamped.size() != view.stamp.size()) damaged(where, "a shard's stamp is unreadable");
+  if (stamped.size() != view.stamp.size()) damaged(where, "a shard's version is unreadable");
   std::copy(stamped.begin(), stamped.end(), view.stamp.begin());
   view.next = fields["next"];
   const std::string others = m.instance.substr(0, m.instance.find('~')) + "~";
-  if (!view.next.empty() && !view.next.starts_with(others)) damaged(where, "a shard's mark is that of another filter");
+  if (!view.next.empty() && !view.next.starts_with(others))
+    damaged(where, "the replacement mark of a shard names another filter");
   view.repairing = fields["repairing"];
   view.repaired = fields["repaired"];
   if (!view.repairing.empty() && (view.repairing.size() != view.stamp.size() || is_stamp(view.repairing))) {
-    damaged(where, "the mark of a shard's repair is unreadable");
+    damaged(where, "the repair token of a shard is unreadable");
   }
   if (before != nullptr && before->repaired != view.repaired) before = nullptr;
   for (std::string_view rest = fields["layers"];;) {
@@ -312,18 +314,18 @@ std::optional<shard_view> view_of(const meta& m, const reply& header, const std:
     const auto number = number_in<std::int64_t>(rest.substr(0, end), where);
     const std::size_t l = view.numbers.size();
     const bool follows = m.has_window() ? l == 0 || number > view.newest() : number == static_cast<std::int64_t>(l);
-    if (!follows) damaged(where, "a shard's layers");
-    if (l >= 64) damaged(where, "a shard has very many layers");
-    if (m.has_window() && !m.may_have(number)) damaged(where, "a generation of a time that never comes");
+    if (!follows) damaged(where, "the layers of a shard are inconsistent");
+    if (l >= 64) damaged(where, "a shard has too many layers");
+    if (m.has_window() && !m.may_have(number)) damaged(where, "the number of a generation is out of range");
     view.numbers.push_back(number);
     view.layers.push_back(m.has_window() ? m.first : layer_in(fields["layer" + std::to_string(number)], where));
     const redis_layer& layer = view.layers.back();
     const redis_layer* const was = before != nullptr && l < before->layers.size() ? &before->layers[l]
                                    : l == 0                                       ? &m.first
                                                                                   : nullptr;
-    if (was != nullptr && layer != *was) damaged(where, "a layer of another size than it was made with");
+    if (was != nullptr && layer != *was) damaged(where, "the size of a layer has changed");
     const layout_row& layout = *find_layout(m.parameters.filter.layout);
-    if (layout.fixed_probes != 0 && layer.probes != layout.fixed_probes) damaged(where, "a layer of another layout");
+    if (layout.fixed_probes != 0 && layer.probes != layout.fixed_probes) damaged(where, "a layer has another layout");
     layout.check(layer.whole(m.shards()));
     if (end == rest.size()) break;
     rest.remove_prefix(end + 1);

@@ -1,3 +1,4 @@
+// Handles of shared filters and Guava chains, and open_filter() for addresses.
 #include <bloomery/redis/handle.hpp>
 
 #include <bloomery/any_filter.hpp>
@@ -13,7 +14,7 @@
 namespace bloomery::redis {
 namespace {
 
-// One answer per key, or none if the caller wants none.
+// One result per key, or none if the caller needs none.
 template <class Answer>
 std::span<Answer> answers(key_span keys, Answer* wanted) {
   return {wanted, wanted == nullptr ? 0 : keys.size()};
@@ -23,7 +24,7 @@ std::span<std::uint64_t> words(key_span keys, std::uint64_t* bitmap) {
   return {bitmap, detail::bitmap_words(keys.size())};
 }
 
-// Of a filter that grows without limit, 0.
+// The maximum number of keys; 0 without a limit.
 std::uint64_t capacity_of(const redis_params& p) {
   switch (p.growth) {
     case redis_growth::none: return p.filter.capacity;
@@ -33,7 +34,7 @@ std::uint64_t capacity_of(const redis_params& p) {
   return 0;
 }
 
-// What a handle opened for reading only lacks.
+// Removes the capabilities that a handle opened for reading lacks.
 void remove_changes(bloomery::capabilities& can) {
   can.can_insert = can.can_remove = can.can_merge = can.can_clear = false;
 }
@@ -58,7 +59,7 @@ class shared_handle final : public filter_handle {
 
   const params& parameters() const noexcept override { return filter_.parameters().filter; }
 
-  // Servers count bits in some tens of milliseconds for each 64 MiB: of larger filters nothing is told.
+  // Servers count bits in tens of milliseconds per 64 MiB; for larger filters nothing is reported.
   filter_summary summary() override {
     const redis_params& p = filter_.parameters();
     if (p.filter.geometry.bits <= most_bits_counted) return summary_of(filter_.info());
@@ -163,10 +164,10 @@ class chain_handle final : public filter_handle {
 
 void refuse_what_no_chain_has(const open_options& options, const redis_address& address) {
   const auto refuse = [&](const char* what) { throw error(errc::incompatible, {what, address.text(), "", "", ""}); };
-  if (options.secret) refuse("a Guava chain is not keyed: it takes no secret");
+  if (options.secret) refuse("a Guava chain is not keyed");
   if (options.wait_replicas != 0) refuse("inserts into a Guava chain do not wait for replicas");
   if (options.to_remove) refuse("keys cannot be removed from a Guava chain");
-  if (options.on_damage != redis_damage::error) refuse("a Guava chain has no shards that could be answered maybe");
+  if (options.on_damage != redis_damage::error) refuse("a Guava chain has no shards, so no shard can be lost");
 }
 
 redis_options of_shared(const open_options& options) {
@@ -229,7 +230,7 @@ std::unique_ptr<filter_handle> open_filter(const std::string& name, const open_o
       // Without permission to look for a chain, report that there is no filter.
       if (no_chain.code() != errc::not_found && no_chain.code() != errc::not_permitted) throw;
     }
-    throw;  // there is neither
+    throw;  // neither exists
   }
 }
 

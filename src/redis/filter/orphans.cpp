@@ -1,3 +1,4 @@
+// Search for orphaned shards: their restoration or removal.
 #include "redis/filter/orphans.hpp"
 
 #include "redis/filter/description_check.hpp"
@@ -21,9 +22,9 @@ using redis::reply;
 namespace {
 
 constexpr std::size_t epoch_digits = 16;
-constexpr std::size_t most_instances = 1024;  // of one name that are looked into
+constexpr std::size_t most_instances = 1024;  // maximum number of instances of one name that are examined
 
-// A part of a pattern that matches only this text.
+// Escapes a text so that a pattern matches only this text.
 std::string literally(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -33,7 +34,7 @@ std::string literally(std::string_view text) {
   return result;
 }
 
-// A slot of each master: SCAN has no key that would choose one.
+// A slot of each master, because SCAN has no key that selects a node.
 std::vector<std::uint16_t> slots_of_masters(redis::router& servers) {
   if (!servers.address().cluster) return {0};
   std::map<std::string, std::uint16_t> slots;
@@ -98,8 +99,8 @@ std::optional<std::string> redis::instance_in(std::string_view key, std::string_
   return std::string(key.substr(1, begin.size() - 1 + digits));
 }
 
-// Only filters that were complete once have a copy of their description in headers. A full server evicts headers, too:
-// shards without a copy may have keys that clients acknowledge at this moment.
+// Only filters that were complete at some time have copies of their description in headers. A full server also evicts
+// headers: shards without a copy may have keys that clients are inserting at this moment.
 bool redis_filter::impl::restore_orphan() {
   std::set<std::string> instances;
   try {
@@ -116,14 +117,14 @@ bool redis_filter::impl::restore_orphan() {
     }
   } catch (const error& e) {
     if (e.code() != errc::not_permitted) throw;
-    note("without the permission for SCAN, shards of a filter of this name whose description was lost are not found");
+    note("without permission for SCAN, shards of this name whose description was lost are not found");
   }
   if (instances.empty()) return false;
-  // A client that makes the filter at the same time writes the description first.
+  // A client that creates the filter at the same time writes the description first.
   if (read_meta()) return true;
 
   redis::batch ask;
-  std::vector<std::string> asked;  // the instance of each group
+  std::vector<std::string> asked;  // instance of each group
   for (const std::string& instance : instances) {
     const std::string mark = redis::mark_key(instance);
     ask.begin(redis::slot_of(mark), mode::write);
@@ -152,7 +153,7 @@ bool redis_filter::impl::restore_orphan() {
                                 where(), "", "", hint::remove_and_build_again});
   }
   if (copies.size() > 1) {
-    throw error(errc::damaged, {"shards of several filters of this name have no description", where(), "one",
+    throw error(errc::damaged, {"several filters of this name have shards without a description", where(), "one",
                                 std::to_string(copies.size()), hint::remove_and_build_again});
   }
   const auto& [instance, copy] = *copies.begin();
@@ -166,7 +167,7 @@ bool redis_filter::impl::restore_orphan() {
 }
 
 bool redis_filter::impl::remove_orphans() {
-  std::map<std::string, bool> instances;  // whether they are to be removed
+  std::map<std::string, bool> instances;  // true: to be removed
   redis::search_keys(router, "*", std::chrono::hours(24), [&](const std::vector<std::string>& keys) {
     std::vector<std::string> names;
     for (const std::string& key : keys) {

@@ -1,6 +1,5 @@
-// Search for the shards of a name whose filter has no description: they were orphaned when the description was evicted
-// or deleted. Their keys have the epoch in their names, which only the description has, so all keys of the server are
-// searched with SCAN.
+// Search for orphaned shards of a name: shards of a filter whose description was evicted or deleted. Their keys contain
+// the epoch, which only the description has, so all keys of the server are searched with SCAN.
 #pragma once
 
 #include "redis/net/router.hpp"
@@ -14,15 +13,15 @@
 
 namespace bloomery::redis {
 
-/// Passes the keys of all masters that match {NAME~`rest` to `take`, some at a time; `rest` is a pattern. `take` may use
-/// the router. A key may come twice.
-/// @param time  after which the search ends
+/// Passes the keys on all masters that match {NAME~`rest` to `take`, several at a time; `rest` is a pattern. `take` may
+/// use the router. A key may be passed twice.
+/// @param time  time limit of the search
 /// @returns whether all keys were searched
 /// @throws error  as router::run; what `take` throws
 bool search_keys(router& servers, std::string_view rest, std::chrono::milliseconds time,
                  const std::function<void(const std::vector<std::string>&)>& take);
 
-/// NAME~EPOCH in the name of a key of a shard: {NAME~EPOCH:SHARD}:REST.
+/// NAME~EPOCH in the name of a shard's key, {NAME~EPOCH:SHARD}:REST.
 std::optional<std::string> instance_in(std::string_view key, std::string_view name);
 
 }  // namespace bloomery::redis

@@ -17,11 +17,11 @@ void redis_filter::impl::hash(key_span keys, key_hash* hashes) const {
   const bool integers = keys.form() == key_span::form_of_keys::integers;
   if (!integers && !keys.is_text()) {
     throw error(errc::incompatible,
-                {"a filter on servers takes keys and not hashes", where(), "text or integers", "hashes", ""});
+                {"a filter on servers accepts keys, not hashes", where(), "text or integers", "hashes", ""});
   }
   const key_kind kind = description.parameters.filter.keys;
   if ((kind == key_kind::u64le) != integers) {
-    throw error(errc::incompatible, {"keys of another kind than the filter's", where(), name_of(kind),
+    throw error(errc::incompatible, {"the keys are of the wrong kind", where(), name_of(kind),
                                      name_of(integers ? key_kind::u64le : key_kind::bytes), ""});
   }
   hash_keys(*hasher, seed, keys, hashes);
@@ -38,9 +38,9 @@ void redis_filter::impl::hash(key_span keys, std::vector<std::uint64_t>& hash64s
 
 namespace {
 
-constexpr std::size_t part_keys = 16'384;  // that go through together
+constexpr std::size_t part_keys = 16'384;  // keys processed together
 
-// Calls work(first, count) for some keys at a time: no call needs memory for all.
+// Calls work(first, count) for parts of the keys, so that no call needs memory for all.
 template <class Work>
 void in_parts(std::size_t total, Work work) {
   for (std::size_t first = 0; first < total; first += part_keys) work(first, std::min(part_keys, total - first));
@@ -63,7 +63,7 @@ std::uint64_t redis_filter::insert(key_span keys, std::span<std::uint8_t> is_new
   b.sent_twice = 0;
   std::vector<std::uint64_t> hash64s;
   std::vector<std::uint8_t> fresh;
-  std::size_t again = 0;  // the first keys of this call, which are to be inserted again
+  std::size_t again = 0;  // number of leading keys of this call that must be inserted again
   const auto insert_part = [&](std::size_t first, std::size_t count) {
     redis::begin_again([&] {
       b.hash(keys.part(first, count), hash64s);
@@ -82,7 +82,7 @@ std::uint64_t redis_filter::insert(key_span keys, std::span<std::uint8_t> is_new
     insert_part(first, count);
     all_new += static_cast<std::uint64_t>(std::count(fresh.begin(), fresh.end(), std::uint8_t{1}));
     if (!is_new.empty()) std::copy(fresh.begin(), fresh.end(), is_new.begin() + static_cast<std::ptrdiff_t>(first));
-    // The keys before went into a filter that was replaced during this call.
+    // Earlier keys of this call went to a filter that was replaced in the meantime.
     if (std::exchange(epoch, b.description.epoch) != b.description.epoch) again = first;
   });
   for (int attempt = 0;; ++attempt) {
@@ -92,11 +92,12 @@ std::uint64_t redis_filter::insert(key_span keys, std::span<std::uint8_t> is_new
     b.note_doubts();
     if (again == 0) break;
     if (attempt == redis::most_beginnings) {
-      throw error(errc::unavailable, {"the filter was replaced, or its connections were lost, all the time while keys "
-                                      "were inserted",
-                                      b.where(), "", "", hint::try_again});
+      throw error(errc::unavailable,
+                  {"the filter was replaced, or its connections were lost, again and again while keys"
+                   "were inserted",
+                   b.where(), "", "", hint::try_again});
     }
-    // The answers stay those of the first time.
+    // The results of the first insertion are kept.
     const std::uint64_t groups_before = b.router.groups_run();
     b.router.forget_answers();
     in_parts(std::exchange(again, 0), [&](std::size_t first, std::size_t count) {
@@ -109,9 +110,9 @@ std::uint64_t redis_filter::insert(key_span keys, std::span<std::uint8_t> is_new
   if (replicas == 0 || keys.empty()) return all_new;
   const unsigned have = b.router.wait_for_replicas(replicas, b.options.connection.time);
   if (have >= replicas) return all_new;
-  throw error(errc::unavailable,
-              {"the keys are in, but not on as many replicas as were wanted", b.where(), std::to_string(replicas),
-               std::to_string(have), error_hint(hint::insert_again, "insert them again when the replicas are back")});
+  throw error(errc::unavailable, {"the keys are inserted, but not on the required number of replicas", b.where(),
+                                  std::to_string(replicas), std::to_string(have),
+                                  error_hint(hint::insert_again, "insert them again when the replicas are available")});
 }
 
 bool redis_filter::insert(std::string_view key) { return insert(std::span<const std::string_view>(&key, 1)) == 1; }

@@ -1,3 +1,4 @@
+// redis_plan: sizes of shards and layers that use the allocator's sizes completely, and their FPRs.
 #include <bloomery/redis/plan.hpp>
 
 #include <bloomery/detail/scalable_layers.hpp>
@@ -21,26 +22,26 @@ namespace {
 
 constexpr std::uint64_t line_bytes = 64;
 constexpr std::uint64_t stamp_bytes = 16;
-constexpr std::uint64_t string_overhead = 10;  // header of a string of more than 64 KiB, and the zero behind it
+constexpr std::uint64_t string_overhead = 10;  // header of a string of more than 64 KiB, and its terminating zero
 constexpr std::uint64_t key_overhead = 160;    // entry, name and object of a key, measured
-constexpr std::uint64_t header_bytes = 420;    // of a shard's hash with its entry, measured
-constexpr std::uint64_t first_lines = 15;      // in 1 KiB: a layer to begin with, of what grows
-constexpr std::uint64_t small_lines = 1023;    // lines in 64 KiB, with the stamp
-constexpr std::uint64_t small_growth = 8;      // up to there, a layer multiplies the keys of its shard by this
-constexpr std::uint64_t large_lines = 16'382;  // in 1 MiB, which has room for one more
+constexpr std::uint64_t header_bytes = 420;    // a shard's hash with its entry, measured
+constexpr std::uint64_t first_lines = 15;      // lines in 1 KiB: the smallest first layer of a growing filter
+constexpr std::uint64_t small_lines = 1023;    // lines in 64 KiB, with the shard version
+constexpr std::uint64_t small_growth = 8;  // up to this size, a layer multiplies the keys of its shard by this number
+constexpr std::uint64_t large_lines = 16'382;  // lines in 1 MiB, one less than fit
 constexpr std::uint64_t usual_shards = 16;
 constexpr std::uint64_t most_shards = std::uint64_t{1} << 24;
 constexpr std::uint64_t most_string_bytes = std::uint64_t{512} << 20;
 
 std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-// The number of lines that fits into the memory that this many lines need.
+// The number of lines that fits into the allocation for this many lines.
 std::uint64_t rounded_lines(std::uint64_t lines) {
   return (allocated_bytes(line_bytes * lines + stamp_bytes + string_overhead) - stamp_bytes - string_overhead) /
          line_bytes;
 }
 
-// The largest number of lines up to this limit that uses all bytes of the allocation.
+// The largest number of lines up to this limit that uses an allocation completely.
 std::uint64_t fitting_lines(std::uint64_t most) {
   std::uint64_t low = 1;
   while (rounded_lines(low + 1) <= most && rounded_lines(low + 1) > low) low = rounded_lines(low + 1);
@@ -55,20 +56,20 @@ std::uint64_t fitting_lines(std::uint64_t most) {
 const layout_row& row_of(const params& p) {
   const layout_row* row = find_layout(p.layout);
   if (row == nullptr || !row->may_be_shared) {
-    refuse("a layout that cannot be shared",
-           "split_block512, blocked or counting: a key's cells in one line of 64 bytes", p.layout);
+    refuse("this layout cannot be shared",
+           "split_block512, blocked or counting, whose cells of a key are in one line of 64 bytes", p.layout);
   }
   return *row;
 }
 
-// Keys that are certainly new when `distinct` have come: what a layer counts.
+// Expected number of certainly new keys among `distinct` keys, which is what a layer counts.
 std::uint64_t counted(const layout_row& row, const geometry& g, std::uint64_t distinct) {
   const auto rate = [&](std::uint64_t keys) { return row.expected_fpr(g, keys); };
   const auto lost = static_cast<std::uint64_t>(std::ceil(expected_losses(distinct, rate)));
   return std::max<std::uint64_t>(distinct - std::min(lost, distinct), 1);
 }
 
-// The most keys at which a layer of these lines keeps a rate.
+// The maximum number of keys at which a layer of this size keeps an FPR.
 std::uint64_t most_keys(const layout_row& row, const geometry& g, double rate) {
   std::uint64_t low = 1;
   std::uint64_t high = g.bits;
@@ -85,7 +86,7 @@ std::uint64_t most_keys(const layout_row& row, const geometry& g, double rate) {
 
 enum class spare { unused, used };
 
-// A shard's layer for this number of keys. Spare bytes of the allocation hold more keys or lower the FPR.
+// A layer of a shard for this number of keys. Spare bytes of the allocation hold more keys or lower the FPR.
 redis_layer layer_for(const layout_row& row, std::uint64_t keys, double rate, spare room) {
   geometry least = row.geometry_for(keys, rate);
   if (room == spare::used) {
@@ -93,39 +94,41 @@ redis_layer layer_for(const layout_row& row, std::uint64_t keys, double rate, sp
   }
   redis_layer layer{rounded_lines(least.bits / 512), least.probes, 0};
   if (layer.string_bytes() > most_string_bytes) {
-    throw error(errc::too_large, {"a layer of the filter is longer than a string may be", "shared filter", "512 MiB",
-                                  std::to_string(layer.string_bytes()) + " bytes", hint::use_more_shards});
+    throw error(errc::too_large, {"a layer of the filter exceeds the maximum length of a string", "shared filter",
+                                  "512 MiB", std::to_string(layer.string_bytes()) + " bytes", hint::use_more_shards});
   }
   const geometry g{512 * layer.lines, layer.probes};
   layer.capacity = counted(row, g, room == spare::used ? most_keys(row, g, rate) : keys);
   return layer;
 }
 
-// Of the keys that a filter is made for, those of the fullest shards: all but one in 30,000 have fewer.
+// The number of keys in the fullest shards, for a filter with `keys` keys: all but one in 30,000 shards have fewer.
 std::uint64_t keys_of_shard(std::uint64_t keys, std::uint64_t shards) {
   if (shards == 1) return keys;
   const double mean = static_cast<double>(keys) / static_cast<double>(shards);
   return static_cast<std::uint64_t>(std::ceil(mean + 4 * std::sqrt(mean)));
 }
 
-// Of the maximum. A single shard has no others to make up for it when fewer keys than expected pass for others.
+// The number of keys per shard at the maximum. In a filter with a single shard, no other shard compensates if fewer
+// keys than expected are false positives.
 std::uint64_t most_keys_of_shard(const redis_params& p) {
   const std::uint64_t keys = keys_of_shard(p.maximum, p.shards);
   if (p.shards > 1) return keys;
   return keys + static_cast<std::uint64_t>(std::ceil(4 * std::sqrt(static_cast<double>(keys) * p.filter.target_fpr)));
 }
 
-// Each layer counts up to one key less than are expected to be new, and what it counts is doubled by those that follow.
-constexpr std::uint64_t lost_by_rounding = 2;  // of the first layer
+// Each layer counts up to one key less than expected, and later layers double this error.
+constexpr std::uint64_t lost_by_rounding = 2;  // keys of the first layer
 
-// Keys for which a layer with a declared maximum is made at least: fewer need more for its name than for its bits.
+// Minimum capacity of a layer in a filter with a maximum: a smaller layer needs more memory for its name than for its
+// bits.
 constexpr std::uint64_t least_first_keys = 400;
 
-// More of them cost more: 14.1 bits per key at 1% for eleven layers, 13.5 for six. What there is at first is a
-// thirtieth.
+// Each additional doubling costs memory: 14.1 bits per key at 1% for eleven layers, 13.5 for six. With this number, the
+// first layer has a thirtieth of the maximum.
 constexpr std::uint64_t most_doublings = 5;
 
-// Doublings of a shard from its first layer to the maximum.
+// Number of doublings of a shard from its first layer to the maximum.
 std::uint64_t doublings_of(const redis_params& p) {
   const std::uint64_t first = std::max(divided_up(p.filter.capacity, p.shards), least_first_keys);
   const std::uint64_t all = most_keys_of_shard(p);
@@ -134,9 +137,9 @@ std::uint64_t doublings_of(const redis_params& p) {
   return count;
 }
 
-// The error that the next layer may make, which takes as many keys as those before it. With a maximum, what these left
-// of the rate is spent in proportion to the keys that are still to come: so the last layer gets about half of it, and
-// what lines that were rounded up did not spend.
+// The target FPR of the next layer, which holds as many keys as all layers before it. With a maximum, the part of the
+// target that earlier layers left is divided in proportion to the keys still to come. So the last layer gets about half
+// of the total, plus the part that was saved by rounding up lines.
 double share_of(const redis_params& p, const layout_row& row, std::span<const redis_layer> before) {
   const double rate = p.filter.target_fpr;
   if (p.growth == redis_growth::unlimited) return share_of_layer(rate, before.size());
@@ -157,11 +160,12 @@ std::uint64_t memory_of(const redis_layer& layer) {
   return allocated_bytes(layer.string_bytes() + string_overhead) + key_overhead;
 }
 
-// "SET u1 OFFSET 1" of BITFIELD as the protocol has it, for each bit of a key; "INCRBY u4 #INDEX 1" for each counter.
+// Bytes of "SET u1 OFFSET 1" in a BITFIELD command in the wire protocol for each bit of a key, or of "INCRBY u4 #INDEX
+// 1" for each counter.
 double log_bytes_of(const layout_row& row, const redis_layer& layer) {
   const auto word = [](double characters) { return 6 + characters; };  // "$3\r\nSET\r\n"
   const double cells = 512 * static_cast<double>(layer.lines) / row.cell_bits;
-  // The mean over the numbers 0 to cells - 1: 10^j of them have at most j digits.
+  // Mean number of digits of the numbers 0 to cells - 1: 10^j of them have at most j digits.
   double digits = 1;
   for (double power = 10; power < cells; power *= 10) digits += 1 - power / cells;
   const bool counts = row.cell_bits > 1;
@@ -172,14 +176,14 @@ double log_bytes_of(const layout_row& row, const redis_layer& layer) {
 void check_params(const redis_params& p) {
   if (p.filter.capacity == 0) refuse("the capacity of a shared filter is missing", "at least 1", "0");
   if (!(p.filter.target_fpr > 0 && p.filter.target_fpr < 1)) {
-    refuse("the false-positive rate is a probability", "more than 0 and less than 1",
-           std::to_string(p.filter.target_fpr));
+    refuse("the target FPR is not a probability", "a number above 0 and below 1", std::to_string(p.filter.target_fpr));
   }
   if (!p.filter.scheme.empty()) refuse("schemes cannot be shared", "a layout", p.filter.scheme);
   const bool has_window = p.filter.has_window();
   if (has_window) check_window_length(p.filter.window());
   if (p.filter.window().keys() != 0) {
-    refuse("a shared filter forgets by time", "a window in time", "a number of keys", hint::use_time_window);
+    refuse("a shared filter only supports windows of time", "a window of time", "a window of keys",
+           hint::use_time_window);
   }
   if (p.shards > most_shards) refuse("too many shards", "at most 2^24", std::to_string(p.shards));
   if (p.growth == redis_growth::to_maximum && p.maximum < p.filter.capacity) {
@@ -192,13 +196,13 @@ void check_params(const redis_params& p) {
            counts ? "layout counting" : "a window", hint::make_for_most_keys);
   }
   if (counts && has_window) {
-    refuse("a filter forgets by time, or what is removed from it", "layout split_block512 or blocked, with a window",
+    refuse("a filter cannot have both a window and removal", "layout split_block512 or blocked, with a window",
            "layout counting");
   }
 }
 
-// Shards of equal size that the lines of a filter can be cut into which is there already: about as many as one would
-// have that is made here, and never four times the fewest, for then such a number of lines has no divisor to speak of.
+// Number of shards of equal size for an existing filter with this number of lines: about as many as a new filter would
+// have, and less than four times the minimum. If there is no such number, the number of lines has no useful divisor.
 std::uint64_t shards_that_divide(std::uint64_t lines) {
   const std::uint64_t fewest = divided_up(lines, large_lines + 1);
   const std::uint64_t usual = std::max(fewest, lines > small_lines ? usual_shards : 1);
@@ -207,8 +211,8 @@ std::uint64_t shards_that_divide(std::uint64_t lines) {
       if (lines % shards == 0) return shards;
     }
   }
-  refuse("the filter cannot be cut into shards of equal size",
-         std::to_string(512 * divided_up(lines, fewest) * fewest) + " bits, the next number that can",
+  refuse("the filter cannot be divided into shards of equal size",
+         std::to_string(512 * divided_up(lines, fewest) * fewest) + " bits, the next number that is possible",
          std::to_string(512 * lines), hint::build_of_equal_shards);
 }
 
@@ -225,8 +229,9 @@ redis_layer next_layer(const redis_params& complete, std::span<const redis_layer
   std::uint64_t keys = 0;
   for (const redis_layer& layer : before) keys += layer.capacity;
   if (before.size() >= redis::most_layers) {
-    throw error(errc::too_large, {"the filter has grown as far as it can", "shared filter", "at most 16 layers",
-                                  std::to_string(keys * complete.shards) + " keys", hint::replace_by_larger});
+    throw error(errc::too_large,
+                {"the filter has reached its maximum number of layers", "shared filter", "at most 16 layers",
+                 std::to_string(keys * complete.shards) + " keys", hint::replace_by_larger});
   }
   const bool limited = complete.growth == redis_growth::to_maximum;
   if (limited && before.size() > doublings_of(complete)) {
@@ -237,7 +242,7 @@ redis_layer next_layer(const redis_params& complete, std::span<const redis_layer
   const layout_row& row = row_of(complete.filter);
   const double rate = share_of(complete, row, before);
   if (limited) return layer_for(row, keys, rate, spare::unused);
-  // Small layers cost lookups more than they save memory.
+  // Small layers cost more lookup time than they save memory.
   const redis_layer large = layer_for(row, keys * (small_growth - 1), rate, spare::used);
   return large.lines <= small_lines ? large : layer_for(row, keys, rate, spare::used);
 }
@@ -253,22 +258,23 @@ redis_plan plan_redis(const redis_params& wanted) {
   const bool grows = p.growth != redis_growth::none;
   const std::uint64_t keys = p.filter.capacity;
   double rate = p.filter.target_fpr;
-  // All keys may come in one slice of time, and as many others in the next window: fullest_generations(). The FPRs of two
-  // full generations add up.
+  // All keys may come in one slice of time, and as many others in the next window: fullest_generations(). The FPRs of
+  // two full generations add up.
   if (has_window) rate /= 2;
   if (p.growth == redis_growth::unlimited) rate = share_of_layer(rate, 0);
 
-  if (p.filter.geometry != geometry{} && !grows) {  // of a filter that is there already
+  if (p.filter.geometry != geometry{} && !grows) {  // an existing filter
     row.check(p.filter.geometry);
     const std::uint64_t all = p.filter.geometry.bits / 512;
     if (p.shards == 0) p.shards = shards_that_divide(all);
     if (p.shards > all || all % p.shards != 0) {
-      refuse("the lines of the filter cannot be dealt out evenly", "a number of lines that the shards divide",
+      refuse("the shards do not divide the lines of the filter evenly",
+             "a number of lines divisible by the number of shards",
              std::to_string(all) + " lines, " + std::to_string(p.shards) + " shards");
     }
     plan.first = {all / p.shards, p.filter.geometry.probes, 0};
   } else {
-    // With a maximum the last layer, of half the keys and with half the error, is most of the filter: it has to fit.
+    // With a maximum, the last layer, with half the keys and half the target FPR, is most of the filter: it must fit.
     const bool limited = p.growth == redis_growth::to_maximum;
     const std::uint64_t last = limited ? usual_shards * keys_of_shard(p.maximum, usual_shards) / 2 : keys;
     const geometry whole = row.geometry_for(std::max<std::uint64_t>(last, 1), limited ? rate / 2 : rate);
@@ -284,7 +290,7 @@ redis_plan plan_redis(const redis_params& wanted) {
       }
     }
     if (limited) {
-      // The layers after the first double what there is: so it gets its share of the whole.
+      // Later layers double the capacity, so the first layer gets its fraction of the total.
       const std::uint64_t parts = std::uint64_t{1} << doublings_of(p);
       plan.first = layer_for(row, divided_up(most_keys_of_shard(p), parts) + lost_by_rounding, share_of(p, row, {}),
                              spare::unused);
@@ -296,7 +302,7 @@ redis_plan plan_redis(const redis_params& wanted) {
     }
   }
   if (p.shards > most_shards || plan.first.string_bytes() > most_string_bytes) {
-    throw error(errc::too_large, {"the filter is larger than can be shared", "shared filter", "2^24 shards of 1 MiB",
+    throw error(errc::too_large, {"the filter is too large to be shared", "shared filter", "2^24 shards of 1 MiB",
                                   std::to_string(p.shards) + " shards", ""});
   }
   plan.shards = p.shards;

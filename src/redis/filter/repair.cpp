@@ -1,15 +1,18 @@
-// Repair of a shared filter: the shards that have lost a part are filled again while the others stay in use.
+// Repair of a shared filter: refills the shards that have lost a part while the others stay in use.
 //
-// A lost shard becomes new and empty under a random token. The newest layer has the token behind its lines, where the
-// stamp would be, and the header has it in `repairing`; the header's stamp is another. So for lookups the shard is lost,
-// whatever they know of it, and also for writers of versions that do not know of repairs. Other writers accept the token
-// and go by the stamp of the header. When all keys are in, one script writes one stamp to both places.
+// A lost shard is recreated empty under a random token. The newest layer has the token after its lines, in place of the
+// shard version, and the header has it in `repairing`; the version in the header is different. So lookups consider the
+// shard lost, whatever they know of it, and so do writers of versions without repairs. Other writers accept the token
+// and use the version in the header. When all keys are inserted, one script writes one version to both places.
 //
-// If the repairing client dies, the shard stays as it is, and the next repair goes on with it: what other clients have
-// inserted meanwhile is kept. A lease on {NAME}:repair keeps two repairs from filling the same shards at once; what is
-// right does not depend on it, since each repair declares only shards whole that still have the token it has filled.
+// If the repairing client dies, the shard stays as it is, and the next repair continues with it: keys that other
+// clients have inserted since are kept. A lease in {NAME}:repair prevents two repairs from filling the same shards at
+// the same time. Correctness does not depend on it, because each repair completes only shards that still have the token
+// of that repair.
 //
-// Layers of a filter that grows begin again. Of a filter with a window only the lost generations go: keys that are
+// In a filter that grows, a repaired shard starts again with its first layer. In a filter with a window, only lost
+// generations are removed, and keys that are inserted again go to the present generation. If only the header of a shard
+// is lost, it is written again.
 // inserted again go to the present one. Where only the header of a shard is lost, it is written again.
 #include "redis/filter/lifecycle.hpp"
 #include "redis/filter/lookup.hpp"
@@ -48,14 +51,14 @@ enum class shard_state : std::uint8_t { whole, changed, lost, repairing, headles
 struct redis_filter::impl::shard_condition {
   std::uint64_t shard = 0;
   shard_state state = shard_state::lost;
-  shard_view view = {};                  // of a headless shard: the layers that may be there
-  std::vector<std::int64_t> whole = {};  // the numbers of the layers that are
-  std::string end = {};                  // of a headless shard: what is behind the lines of the layer made first
+  shard_view view = {};                  // of a headless shard: the layers that may exist
+  std::vector<std::int64_t> whole = {};  // numbers of the complete layers
+  std::string end = {};                  // of a headless shard: the bytes after the lines of its first layer
 };
 
 void redis_filter::impl::throw_replaced_in_repair() const {
-  throw error(errc::locked, {"the filter was replaced while it was repaired", where(), "", "",
-                             "nothing is to be done: the new filter has all its shards"});
+  throw error(errc::locked, {"the filter was replaced during its repair", where(), "", "",
+                             "no repair is needed: the new filter has all its shards"});
 }
 
 void redis_filter::impl::lease_repair() {
@@ -80,7 +83,7 @@ void redis_filter::impl::lease_repair() {
   work.leased = now;
 }
 
-// ---- which shards are lost ------------------------------------------------------------------------------------------
+// ---- finding lost shards --------------------------------------------------------------------------------------------
 
 std::vector<redis_filter::impl::shard_condition> redis_filter::impl::examine(std::span<const std::uint64_t> shards) {
   const redis::meta& m = description;
@@ -147,19 +150,19 @@ std::vector<redis_filter::impl::shard_condition> redis_filter::impl::examine(std
         } else if (all_whole && has_stamp) {
           one.state = v.repairing.empty() ? shard_state::whole : shard_state::repairing;
         } else if (!has_stamp) {
-          std::erase(one.whole, v.newest());  // what is there was written since it was lost
+          std::erase(one.whole, v.newest());  // its bytes were written after it was lost
         }
       },
-      "look for lost shards");
+      "search for lost shards");
   return all;
 }
 
-// ---- the beginning --------------------------------------------------------------------------------------------------
+// ---- begin ----------------------------------------------------------------------------------------------------------
 
-// A shard whose layer is whole gets its header back. Otherwise the header does not fit the layers: the shard is lost,
-// and other clients find it so. A filter that never grows has one layer, whatever was changed since it was made; if that
-// ends with the token of a repair, the repair was not finished. In any other filter the first stamp shows that nothing
-// was changed.
+// Writes the header of a shard whose layer is complete. Otherwise the header does not match the layers: the shard is
+// lost, and other clients detect this. A filter that never grows has one layer, whatever changes were made since its
+// creation; if that layer ends with a repair token, a repair was not finished. In any other filter, the first shard
+// version shows that nothing was changed.
 void redis_filter::impl::add_header(const shard_condition& found) {
   const redis::meta& m = description;
   const redis::stamp first = redis::first_stamp(m.epoch, found.shard);
@@ -183,7 +186,7 @@ void redis_filter::impl::add_header(const shard_condition& found) {
   commands.word(redis::text_of(numbers));
   commands.word(std::to_string(numbers.back()));
   commands.word(redis::text_of(m.first));
-  commands.word(m.grows() ? m.first.capacity : 0);  // not known any more: at most this
+  commands.word(m.grows() ? m.first.capacity : 0);  // the count is unknown; this is the maximum
   commands.word(std::to_string(m.expires_at));
   commands.word(is_whole ? "1" : "0");
 }
@@ -234,7 +237,7 @@ void redis_filter::impl::add_begin_repair(const shard_condition& found) {
   commands.word(closed.size());
 }
 
-// Headers that were written after the filter was dropped or replaced would stay.
+// Removes headers that were written after the filter was dropped or replaced, which would otherwise stay.
 void redis_filter::impl::remove_headers_if_dropped() {
   try {
     if (current_meta().epoch == description.epoch) return;
@@ -247,7 +250,7 @@ void redis_filter::impl::remove_headers_if_dropped() {
   throw_replaced_in_repair();
 }
 
-// Headers first: a replacement that is announced later marks them. @returns shards to be examined again
+// Writes headers first: a replacement that is announced later marks them. @returns shards to be examined again
 std::vector<std::uint64_t> redis_filter::impl::begin_repair(const std::vector<shard_condition>& conditions) {
   std::vector<std::uint64_t> again;
   commands.clear();
@@ -272,7 +275,7 @@ std::vector<std::uint64_t> redis_filter::impl::begin_repair(const std::vector<sh
     if (one.state != shard_state::lost) continue;
     if (description.counts()) {
       throw error(errc::incompatible,
-                  {"a counting filter is not repaired, since keys of other clients would count twice", where(), "",
+                  {"a counting filter cannot be repaired, because keys of other clients would count twice", where(), "",
                    "shard " + std::to_string(one.shard) + " of " + std::to_string(description.shards()) + " is lost",
                    "replace the filter"});
     }
@@ -280,7 +283,7 @@ std::vector<std::uint64_t> redis_filter::impl::begin_repair(const std::vector<sh
     asked.push_back(one.shard);
   }
   if (!commands.empty()) run([](std::size_t, reply) {}, "begin a repair");
-  again.insert(again.end(), asked.begin(), asked.end());  // for the token, and if it has changed
+  again.insert(again.end(), asked.begin(), asked.end());  // to learn their tokens, which may have changed
   std::sort(again.begin(), again.end());
   return again;
 }
@@ -296,7 +299,7 @@ void redis_filter::impl::begin_repair() {
   });
 }
 
-// ---- keys, and the end ----------------------------------------------------------------------------------------------
+// ---- refill and end -------------------------------------------------------------------------------------------------
 
 void redis_filter::impl::insert_into_lost(std::span<const std::uint64_t> hash64s, std::uint8_t* is_new) {
   lease_repair();
@@ -334,7 +337,7 @@ void redis_filter::impl::end_repair() {
     for (const std::uint64_t s : part) {
       const shard_view& v = view(s);
       if (v.repaired != repair_->tokens[s]) {
-        throw error(errc::locked, {"another client has begun to repair the filter again", where(), "", "",
+        throw error(errc::locked, {"another client has started to repair the filter again", where(), "", "",
                                    error_hint(hint::try_again, "wait until it is done, and repair the filter again")});
       }
       if (v.repairing.empty()) {
@@ -352,7 +355,7 @@ void redis_filter::impl::end_repair() {
     }
     if (!commands.empty()) run([](std::size_t, reply) {}, "end a repair");
   }
-  copied_.clear();  // headers that were lost have no copy of the description
+  copied_.clear();  // restored headers have no copy of the description
   keep_copies();
 }
 
@@ -375,7 +378,7 @@ std::vector<std::uint64_t> redis_filter::repair(const std::function<void(redis_f
       try {
         b->withdraw(redis::repair_key(b->address.name), work.lease);
       } catch (const error&) {
-        // The lease ends by itself.
+        // The lease expires by itself.
       }
     }
   } const end{*this, b, *work};
@@ -386,7 +389,7 @@ std::vector<std::uint64_t> redis_filter::repair(const std::function<void(redis_f
   for (const auto& [shard, token] : work->tokens) shards.push_back(shard);
   fill(*this);
   if (impl_.get() != b) {
-    throw error(errc::invalid_argument, {"the function that refills the filter moved it away", "", "", "", ""});
+    throw error(errc::invalid_argument, {"the function that refills the filter has moved it", "", "", "", ""});
   }
   if (b->description.epoch != work->epoch) b->throw_replaced_in_repair();
   b->end_repair();

@@ -1,4 +1,4 @@
-// How a shared filter is replaced by another one, cleared, and given an expiry.
+// Replacement of a shared filter by another one, clear, and expiry.
 #include "redis/filter/lifecycle.hpp"
 #include "redis/filter/scripts.hpp"
 
@@ -22,7 +22,7 @@ using redis::reply;
 using redis::shard_view;
 using redis::start_on_all;
 
-// During fill(), either of the two filters could be meant.
+// During fill(), it would be unclear which of the two filters is meant.
 void redis_filter::impl::refuse_in_fill() const {
   if (is_repairing()) {
     throw error(errc::locked, {"this client is repairing the filter", where(), "", "", hint::try_again});
@@ -31,17 +31,17 @@ void redis_filter::impl::refuse_in_fill() const {
   throw error(errc::locked, {"this client is replacing the filter", where(), "", "", hint::wait_for_replacement});
 }
 
-// What is to replace this one. Nothing of it is on the server yet. On connections of its own: who fills it may do so in
-// another thread.
+// Creates the coming filter in this process; nothing of it is on the server yet. It has its own connections, because
+// fill() may use it in another thread.
 std::unique_ptr<redis_filter::impl> redis_filter::impl::make_coming(const redis_params& wanted) {
   redis_params complete_params = wanted;
   if (options.secret && !complete_params.filter.secret) complete_params.filter.secret = options.secret;
   if (wanted.expires_in) check_expiry(*wanted.expires_in);
   redis::meta m = description_of(plan_redis(complete_params), address.name);
   if (!redis::hash_alike(m.parameters.filter, description.parameters.filter)) {
-    // Clients that insert into both hash a key once.
-    throw error(errc::incompatible, {"a filter is replaced by one with the same hash, keys, seed and secret", where(),
-                                     "", "", hint::drop_and_make_another});
+    // Clients that insert into both filters hash a key once.
+    throw error(errc::incompatible, {"the new filter must have the same hash, keys, seed and secret", where(), "", "",
+                                     hint::drop_and_make_another});
   }
   if (wanted.expires_in) m.expires_at = server_now() + wanted.expires_in->count();
   if (m.has_window()) m.first_generation = server_now() / static_cast<std::int64_t>(m.slice());
@@ -54,8 +54,8 @@ std::unique_ptr<redis_filter::impl> redis_filter::impl::make_coming(const redis_
   return fresh;
 }
 
-// From now on n names what is to come. What it named before was a replacement that was interrupted: it is given up, and
-// only now can its shards go, since it cannot take its place any more.
+// Announces the coming filter in n. If n named another filter before, that was an interrupted replacement. It is given
+// up, and its shards can only be removed now, when it can no longer take this one's place.
 void redis_filter::impl::announce(const redis::meta& live, const redis::meta& coming) {
   const std::string text = coming.text();
   bool done = false;
@@ -70,25 +70,25 @@ void redis_filter::impl::announce(const redis::meta& live, const redis::meta& co
       },
       "replace the filter");
   if (!done) {
-    throw error(errc::locked, {"the filter was replaced or dropped meanwhile", where(), "", "", hint::try_again});
+    throw error(errc::locked, {"the filter was replaced or dropped during the call", where(), "", "", hint::try_again});
   }
   if (before.empty() || before == text) return;
   unlink_coming(before);
-  note("another replacement of the filter, interrupted or still under way, is given up");
+  note("another replacement of the filter, interrupted or in progress, was given up");
 }
 
-// The shards of what n named.
+// Removes the shards of the filter that n named.
 void redis_filter::impl::unlink_coming(const std::string& text) {
   if (text.empty()) return;
   try {
     const redis::meta left = redis::meta::parse(text, address);
     if (left.epoch != description.epoch) unlink(left);
   } catch (const error& e) {
-    note(std::string("shards of an interrupted replacement are left: ") + e.what());
+    note(std::string("could not remove the shards of an interrupted replacement: ") + e.what());
   }
 }
 
-// Atomically.
+// Puts the coming filter in place of the live one, atomically.
 void redis_filter::impl::put_in_place(const redis::meta& live, const redis::meta& coming) {
   for (bool may_restore = true;; may_restore = false) {
     bool done = false;
@@ -102,7 +102,7 @@ void redis_filter::impl::put_in_place(const redis::meta& live, const redis::meta
       failure = std::current_exception();
     }
     if (done) return;
-    // The answer may be lost, or that of a second run.
+    // The reply may be lost, or belong to a second execution.
     std::optional<redis::meta> now;
     try {
       now = read_meta();
@@ -112,14 +112,14 @@ void redis_filter::impl::put_in_place(const redis::meta& live, const redis::meta
     if (now && now->epoch == coming.epoch) return;
     if (failure) std::rethrow_exception(failure);
     if (now || !may_restore) {
-      throw error(errc::locked, {"another client replaced the filter too, or the replacement has lost a part", where(),
+      throw error(errc::locked, {"another client also replaced the filter, or the new filter has lost a part", where(),
                                  "", "", hint::try_again});
     }
-    restore(false, true);  // no process may have used the old filter and its description while the new one was filled
+    restore(false, true);  // possibly no process used the old filter, and restored its description, during fill()
   }
 }
 
-// Leaves nothing of it, unless it has taken its place, or may do so still.
+// Removes the coming filter completely, unless it has taken the old one's place or may still do so.
 void redis_filter::impl::give_up(const redis::meta& coming) {
   try {
     const bool ours = withdraw(redis::replacement_key(address.name), coming.text());
@@ -129,7 +129,7 @@ void redis_filter::impl::give_up(const redis::meta& coming) {
     unlink(coming);
     if (ours) mark_all("", coming.instance);
   } catch (const error&) {
-    // The server is away, or another filter is there: the next replacement tidies up.
+    // The server is unavailable, or another filter is in place: the next replacement removes the rest.
   }
 }
 
@@ -155,7 +155,7 @@ void redis_filter::replace(const redis_params& wanted, const std::function<void(
     fresh = std::move(filling.impl_);
     if (fresh == nullptr || fresh->description.epoch != coming.epoch) {
       throw error(errc::invalid_argument,
-                  {"the function that fills the new filter moved it away", old.where(), "", "", ""});
+                  {"the function that fills the new filter has moved it", old.where(), "", "", ""});
     }
     fresh->begin_reading_meta();
     old.put_in_place(live, coming);
@@ -165,15 +165,16 @@ void redis_filter::replace(const redis_params& wanted, const std::function<void(
     throw;
   }
   const auto note = [&](const std::string& why) {
-    old.note("the shards of the filter that was replaced are left: " + why);
+    old.note("could not remove the shards of the replaced filter: " + why);
   };
   try {
-    // Where a master fails now, its description may be the old one again: that must not name what is gone.
+    // After a failover, the description may be the old one again, so the old shards must not be removed before replicas
+    // have the new description.
     if (fresh->on_replicas() && old.on_replicas()) {
       old.unlink(live);
       old.remove_mark(live);
     } else {
-      note("there are fewer replicas than wanted");
+      note("there are fewer replicas than required");
     }
   } catch (const error& e) {
     note(e.what());
@@ -201,8 +202,8 @@ void redis_filter::expire(std::chrono::milliseconds time) {
 
 void redis_filter::persist() { impl_->set_expiry(0); }
 
-// The description last: so a filter whose description says that it stays has shards that do, and one that goes never
-// ends as shards without.
+// The description last. So a filter whose description has no expiry has permanent shards, and an expiring filter never
+// ends as shards without a description.
 void redis_filter::impl::set_expiry(std::int64_t at) {
   const std::string expiry = std::to_string(at);
   refuse_in_fill();
@@ -211,7 +212,7 @@ void redis_filter::impl::set_expiry(std::int64_t at) {
     std::vector<std::uint64_t> todo(part.begin(), part.end());
     while (!todo.empty()) {
       if (refresh(todo)) {
-        throw error(errc::locked, {"the filter was replaced meanwhile", where(), "", "", hint::try_again});
+        throw error(errc::locked, {"the filter was replaced during the call", where(), "", "", hint::try_again});
       }
       commands.clear();
       for (const std::uint64_t s : todo) {
@@ -243,25 +244,25 @@ void redis_filter::impl::set_expiry(std::int64_t at) {
   if (!exchange(description.text(), after, expiry)) {
     const std::optional<redis::meta> now = read_meta();
     if (!now || now->text() != after) {
-      throw error(errc::locked, {"the filter was changed meanwhile", where(), "", "", hint::try_again});
+      throw error(errc::locked, {"the filter was changed during the call", where(), "", "", hint::try_again});
     }
   }
   description.expires_at = at;
-  check_.reset();  // it may have read the description of before
+  check_.reset();  // it may have read the former description
   keep_copies();
 }
 
 void redis_filter::rotate() {
   impl& b = *impl_;
   if (!b.description.has_window()) {
-    throw error(errc::incompatible, {"the filter has no window", b.where(), "one made with a window", "", ""});
+    throw error(errc::incompatible, {"the filter has no window", b.where(), "a sliding-window filter", "", ""});
   }
   b.be_current();
   const std::int64_t generation = b.generation_now();
   bool other = false;
   each_part(b.description.shards(), [&](std::span<const std::uint64_t> part) {
     std::vector<std::uint64_t> behind;
-    if (other || (other = b.refresh(part))) return;  // the replacement begins with the present generation
+    if (other || (other = b.refresh(part))) return;  // the replacement starts with the present generation
     for (const std::uint64_t s : part) {
       if (b.view(s).newest() < generation) behind.push_back(s);
     }

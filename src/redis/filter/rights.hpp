@@ -1,5 +1,5 @@
-// Permissions that a user of shared filters needs: the only list. bloomery redis doctor asks for it, docs/redis.md
-// prints it, and a test holds it against what the sources send, and against servers.
+// Required permissions of users of shared filters, in a single list. `bloomery redis doctor` tests them, docs/redis.md
+// prints them, and a test compares them with the commands in the sources and with servers.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace bloomery::redis {
 
-/// What a command is needed for.
+/// The uses that need a command.
 enum class need : std::uint8_t {
   filter,    ///< any use of a shared filter
   chain,     ///< any use of a chain of bitmaps
-  both,      ///< of either
+  both,      ///< any use of a shared filter or a chain
   cluster,   ///< on the nodes of a cluster
   sentinel,  ///< on the master that sentinels name
   replica,   ///< to read from replicas of a cluster
@@ -23,7 +23,7 @@ enum class need : std::uint8_t {
   database,  ///< for another database than the first
 };
 
-/// A command as it might be sent, with as many words as it takes at least: K is a key. Harmless ones change nothing.
+/// A command with the minimum number of words: K is a key. Harmless commands change nothing.
 struct right {
   std::string_view words;
   need what;
@@ -69,7 +69,7 @@ inline constexpr std::array rights = {
     right{"SELECT 0", need::database},
 };
 
-/// The words of a right; `key` in the place of K.
+/// The words of a command, with `key` in place of K.
 inline std::vector<std::string_view> words_of(const right& r, std::string_view key) {
   std::vector<std::string_view> words;
   for (std::string_view rest = r.words; !rest.empty();) {
@@ -89,7 +89,7 @@ inline std::string_view name_of(const right& r) noexcept {
   return r.words.substr(0, has_two ? std::min(r.words.find(' ', first + 1), r.words.size()) : first);
 }
 
-/// As ACL SETUSER takes it: "+get", "+script|load"
+/// The form for ACL SETUSER: "+get", "+script|load"
 inline std::string rule_of(const right& r) {
   std::string rule = "+";
   for (const char c : name_of(r)) rule += c == ' ' ? '|' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

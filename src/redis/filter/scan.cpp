@@ -1,4 +1,4 @@
-// What concerns all bits of a shared filter: counting them, reading them, pulling them, taking in those of another.
+// Operations on all bits of a shared filter: counting, reading, pulling and merging.
 #include "redis/filter/impl.hpp"
 #include "redis/filter/lookup.hpp"
 #include "redis/filter/scripts.hpp"
@@ -26,20 +26,20 @@ using redis::shard_view;
 
 namespace {
 
-constexpr std::size_t together = 64;        // shards counted in one batch: each keeps its server busy for a millisecond
-constexpr std::uint64_t sample = 4 << 20;   // bytes that are fetched of a filter with a window, to count its keys
-constexpr std::uint64_t piece = 256 << 10;  // bytes of a string that are fetched at once
+constexpr std::size_t together = 64;       // shards counted in one batch; each takes about a millisecond of server time
+constexpr std::uint64_t sample = 4 << 20;  // bytes read from a filter with a window to count its keys
+constexpr std::uint64_t piece = 256 << 10;  // bytes of a string that are read by one command
 constexpr std::uint64_t pieces = 64;        // in flight
 
-// Of masters alone: replicas may be behind, and what a merge lacks it lacks for good.
+// Masters only: replicas may lag behind, and keys missing from a merge would be missing forever.
 constexpr mode from_master = mode::write;
 
 }  // namespace
 
 namespace {
 
-// The names that a layer may have now. The newest may be closed meanwhile: asked for after its name of before, it is
-// found under one of the two.
+// The names that a layer may have now. The newest layer may be closed during the call: if its former name is read first
+// and then its new one, it is found under one of the two.
 std::vector<std::string> names_of(const redis::meta& m, std::uint64_t shard, const redis::shard_view& v,
                                   std::size_t l) {
   std::vector<std::string> names = {redis::layer_key(m, shard, v, l)};
@@ -51,9 +51,8 @@ std::vector<std::string> names_of(const redis::meta& m, std::uint64_t shard, con
 
 }  // namespace
 
-// A key that came in several generations is counted once: the bits of a shard's generations are laid over each other.
-// Keys choose their lines evenly, so the first lines of all shards tell of the others; what that leaves open is
-// binomial.
+// A key in several generations counts once: the generations of a shard are united. Keys select lines uniformly, so the
+// first lines of all shards are a sample of all lines; its error is binomial.
 estimate redis_filter::impl::keys_in_window() {
   const redis::meta& m = description;
   const std::uint64_t lines =
@@ -106,13 +105,13 @@ redis_info redis_filter::impl::info(std::vector<redis_shard>* shards) {
   if (m.expires_at != 0) result.expires_at = m.expires_at;
   if (shards != nullptr) shards->assign(static_cast<std::size_t>(m.shards()), {});
 
-  // Layers of equal size together: what their bits tell is told once for all.
+  // Layers of equal size are added up, so that their statistics are computed once.
   struct sum {
     std::uint64_t layers = 0;
     std::uint64_t ones = 0;
   };
-  std::map<std::array<std::uint64_t, 3>, sum> sums;  // by lines, probes and number
-  std::uint64_t counted = 0;                         // growing: with the room that was reserved for keys
+  std::map<std::array<std::uint64_t, 3>, sum> sums;  // by number of lines, probes and number of the layer
+  std::uint64_t counted = 0;                         // growing filters: includes room reserved for keys
   std::uint64_t reserved = 0;                        // by this client
   for (std::uint64_t first = 0; first < m.shards(); first += together) {
     const std::uint64_t end = std::min<std::uint64_t>(m.shards(), first + together);
@@ -175,7 +174,7 @@ redis_info redis_filter::impl::info(std::vector<redis_shard>* shards) {
     p.geometry = {512 * size[0] * of.layers, static_cast<std::uint32_t>(size[1])};
     const estimate some = bloomery::estimated_keys(p, std::min(of.ones, p.geometry.bits));
     keys += some.value;
-    // A lookup reads one of S shards: this fraction of them has such a layer.
+    // A lookup reads one of S shards; this is the fraction of shards with such a layer.
     const double share = static_cast<double>(of.layers) / static_cast<double>(m.shards());
     if (std::isfinite(some.value)) {
       result.rate_now +=
@@ -219,12 +218,12 @@ constexpr std::uint64_t line_bytes = 64;
 struct run_of_lines {
   std::uint64_t shard;
   std::int64_t layer;
-  std::vector<std::string> names;  // of the layer
+  std::vector<std::string> names;  // possible names of the layer
   std::uint64_t first;
   std::uint64_t lines;
 };
 
-// Calls work(first, lines) with runs of the lines 0 .. lines - 1: with all of them, or with `share` of them.
+// Calls work(first, lines) with runs of the lines 0 .. lines - 1: all of them, or the fraction `share`.
 template <class Work>
 void each_run(std::uint64_t lines, double share, Work work) {
   constexpr std::uint64_t lines_of_piece = piece / line_bytes;
@@ -234,7 +233,7 @@ void each_run(std::uint64_t lines, double share, Work work) {
     return;
   }
   const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(lines) / sampled);
-  const std::uint64_t runs = std::max<std::uint64_t>(wanted, 1);  // at most lines / 64: they do not touch
+  const std::uint64_t runs = std::max<std::uint64_t>(wanted, 1);  // at most lines / 64, so runs are disjoint
   for (std::uint64_t i = 0; i < runs; ++i) {
     const auto first =
         static_cast<std::uint64_t>(static_cast<double>(lines) / static_cast<double>(runs) * static_cast<double>(i));
@@ -245,7 +244,7 @@ void each_run(std::uint64_t lines, double share, Work work) {
 }  // namespace
 
 void redis_filter::read_lines(std::uint64_t most, const std::function<void(const redis_lines&)>& hear) {
-  constexpr std::size_t most_runs = 1024;  // in flight; their bytes are bounded as in pull()
+  constexpr std::size_t most_runs = 1024;  // in flight; their bytes are limited as in pull()
   impl& b = *impl_;
   b.be_current();
   b.load_all_views();
@@ -290,7 +289,7 @@ void redis_filter::read_lines(std::uint64_t most, const std::function<void(const
     bytes = 0;
   };
   for (std::uint64_t s = 0; s < m.shards(); ++s) {
-    const shard_view v = b.view(s);  // a copy: a generation that begins meanwhile is not read
+    const shard_view v = b.view(s);  // a copy, so that a generation that begins during the call is not read
     for (std::size_t l = 0; l < v.layers.size(); ++l) {
       each_run(v.layers[l].lines, share, [&](std::uint64_t first, std::uint64_t lines) {
         runs.push_back({s, v.numbers[l], names_of(m, s, v, l), first, lines});
@@ -309,8 +308,8 @@ namespace {
 void want_ungrown(const redis::meta& m, const std::string& where, const char* what, const char* instead_of_layers,
                   const char* instead_of_window) {
   if (!m.has_window() && !m.grows()) return;
-  throw error(errc::incompatible, {std::string("this filter cannot be ") + what, where, "one of fixed size",
-                                   m.has_window() ? "one with a window" : "one that grows",
+  throw error(errc::incompatible, {std::string("this filter cannot be ") + what, where, "a filter of fixed size",
+                                   m.has_window() ? "a sliding-window filter" : "a growing filter",
                                    m.has_window() ? instead_of_window : instead_of_layers});
 }
 
@@ -319,8 +318,8 @@ void want_ungrown(const redis::meta& m, const std::string& where, const char* wh
 any_filter redis_filter::pull() {
   impl& b = *impl_;
   b.be_current();
-  want_ungrown(b.description, b.where(), "pulled", "pull it alone: its layers make a file of their own",
-               "pull it alone: its slices make a file of their own");
+  want_ungrown(b.description, b.where(), "pulled", "pull it alone, which copies its layers to a file",
+               "pull it alone, which copies its slices to a file");
   const redis::meta m = b.description;
   params p = m.parameters.filter;
   p.secret = b.options.secret;
@@ -351,14 +350,14 @@ any_filter redis_filter::pull() {
           }
           std::memcpy(storage.data() + one.shard * of_shard + one.from, r.text().data(), r.text().size());
         },
-        "pull the filter");
+        "copy the filter");
     redis::make_distinct(stale);
     const std::size_t asked = parts.size();
     std::erase_if(parts, [&](const part& one) { return !std::binary_search(stale.begin(), stale.end(), one.shard); });
     rounds_in_vain = parts.size() == asked ? rounds_in_vain + 1 : 0;
     if (rounds_in_vain == redis::most_rounds) redis::throw_restless(b.address);
     if (!stale.empty() && b.explain_stale(stale, redis::access::look_up)) {
-      throw error(errc::locked, {"the filter was replaced while it was pulled", b.where(), "", "", hint::pull_again});
+      throw error(errc::locked, {"the filter was replaced during the copy", b.where(), "", "", hint::pull_again});
     }
   };
   for (std::uint64_t s = 0; s < m.shards(); ++s) {
@@ -399,17 +398,17 @@ void redis_filter::impl::merge_into_newest(std::uint64_t s, std::span<const std:
     run([&](std::size_t, reply r) { done = r.integer() == 1; }, "merge into the filter");
     const std::uint64_t shards[] = {s};
     if (!done && (explain_stale(shards, redis::access::look_up) || view(s).newest() != layer)) {
-      throw error(errc::locked, {"the filter was replaced meanwhile", where(), "", "", hint::merge_again});
+      throw error(errc::locked, {"the filter was replaced during the call", where(), "", "", hint::merge_again});
     }
   }
   if (empty || view(s).next.empty()) return;
   const std::uint64_t epoch = description.epoch;
   const bool is_replaced = replacement() != nullptr || description.epoch != epoch;
   if (is_replaced) {
-    throw error(errc::locked, {"the filter is being replaced, and the new one has not got these keys", where(), "", "",
-                               hint::merge_after_replacement});
+    throw error(errc::locked, {"the filter is being replaced, and the new filter does not have these keys", where(), "",
+                               "", hint::merge_after_replacement});
   }
-  const std::uint64_t shards[] = {s};  // the mark of a replacement that was given up
+  const std::uint64_t shards[] = {s};  // removes the mark of a replacement that was given up
   unmark(shards);
 }
 
@@ -421,22 +420,22 @@ void redis_filter::merge(const any_filter& other) {
   want_ungrown(b.description, b.where(), "merged into", "insert the keys, or choose another name",
                "insert the keys, or choose another name");
   if (b.description.counts()) {
-    throw error(errc::incompatible,
-                {"counters on a server are not merged", b.where(), "a plain layout", "counting", hint::insert_keys});
+    throw error(errc::incompatible, {"counting filters on servers cannot be merged", b.where(), "a plain layout",
+                                     "counting", hint::insert_keys});
   }
   params mine = b.description.parameters.filter;
   mine.secret = b.options.secret;
   if (const std::string differs = difference(mine, other.parameters()); !differs.empty()) {
     throw error(errc::incompatible, {"the filters differ in " + differs, b.where(), "", "", hint::merge_like_filters});
   }
-  // As insert(): a server that crashed may have lost what it had merged before.
+  // Repeated like insert(): a server that crashed may have lost keys that were merged before.
   for (int attempt = 0; attempt < redis::most_beginnings; ++attempt) {
     b.router.forget_answers();
     b.merge(other.bytes());
     if (!b.router.has_lost_answers()) return;
   }
   throw error(errc::unavailable,
-              {"connections were lost all the time while filters were merged", b.where(), "", "", hint::try_again});
+              {"connections were lost again and again during the merge", b.where(), "", "", hint::try_again});
 }
 
 }  // namespace bloomery

@@ -1,17 +1,19 @@
-// Atomic operations, in Lua. Every key is in KEYS, and nothing of a user's is in the text.
+// Operations that must be atomic, as Lua scripts. All keys are passed in KEYS, and scripts contain no user data.
 //
-// While a shard is repaired (repair.cpp), its newest b has not the header's stamp but the header's `repairing`.
+// h is the hash {NAME~EPOCH:s}:h, the header of a shard; b is the string of a layer. Argument `stamp` is the shard
+// version that the caller expects in the header. If the version differs, a script does nothing and returns 0 or -1: the
+// caller then reads the header and tries again.
 //
-// h is the hash {NAME~EPOCH:s}:h, b a layer's string. `stamp` is what the caller thinks the header's stamp is; where it
-// is not, nothing is done, and the answer is 0 or -1: the caller reads the header and comes again.
+// During the repair of a shard (repair.cpp), its newest b ends with the header's `repairing` instead of the shard
+// version.
 #pragma once
 
 #include "redis/net/batch.hpp"
 
 namespace bloomery::redis::scripts {
 
-/// KEYS h b; ARGV epoch, stamp, offset of the stamp in b, layer, number, expiry of all, expiry of b (0: none). 1: made,
-/// 0: was there.
+/// Creates a shard. KEYS h b; ARGV epoch, stamp, offset of the stamp in b, layer, number, expiry of the filter, expiry
+/// of b (0: none). Returns 1: created, 0: existed.
 inline constexpr script create{R"lua(
 local epoch = redis.call('HGET', KEYS[1], 'epoch')
 if epoch == ARGV[1] then return 0 end
@@ -29,11 +31,11 @@ end
 return 1
 )lua"};
 
-/// KEYS h, newest b, new b, closed name of the newest b; ARGV stamp, new stamp, offset of the stamp in the new b, layer,
-/// number, whether the server may have restarted (0 or 1). What the server refuses, for lack of memory or of rights,
-/// changes nothing. A repaired shard begins the numbers of its layers again, and a server that crashed may have lost a
-/// layer: clients that had not seen that may have written bits where the new layer belongs. They find no stamp, and write
-/// them again.
+/// Adds a layer. KEYS h, newest b, new b, name of the newest b after closing; ARGV stamp, new stamp, offset of the
+/// stamp in the new b, layer, number, whether the server may have restarted (0 or 1). If the server refuses it for lack
+/// of memory or permissions, nothing changes. A repaired shard numbers its layers from the start, and a server that
+/// crashed may have lost a layer. So clients that do not know this may have written bits under the name of the new
+/// layer. They then find no shard version and write the bits again.
 inline constexpr script grow{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 if (redis.call('HGET', KEYS[1], 'repaired') or ARGV[6] == '1') and
@@ -60,7 +62,8 @@ if left > 0 then redis.call('PEXPIRE', KEYS[3], left) end
 return 1
 )lua"};
 
-/// KEYS h; ARGV stamp, keys wanted, capacity of all layers. Of so many keys there may be more: at most what is wanted.
+/// Reserves room. KEYS h; ARGV stamp, number of keys, capacity of all layers. Returns the number of keys that fit, at
+/// most the requested number.
 inline constexpr script reserve{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return -1 end
 local free = tonumber(ARGV[3]) - tonumber(redis.call('HGET', KEYS[1], 'count'))
@@ -69,18 +72,19 @@ if granted > 0 then redis.call('HINCRBY', KEYS[1], 'count', granted) end
 return granted
 )lua"};
 
-/// KEYS h; ARGV stamp, keys that were reserved and did not come. Of a shard that has grown since then none: their room
-/// is in a layer that is closed.
+/// Returns unused room. KEYS h; ARGV stamp, number of reserved keys that were not inserted. Does nothing if the shard
+/// has grown since then: that room is in a closed layer.
 inline constexpr script give_back{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 redis.call('HINCRBY', KEYS[1], 'count', -tonumber(ARGV[2]))
 return 1
 )lua"};
 
-/// KEYS h, newest b, new b; ARGV stamp, new stamp, offset of the stamp, generation, milliseconds of one, how many are
-/// kept, expiry of the new b, whether the server may have restarted, as in `grow`. -1: the clock of the server is not
-/// there yet. A newest b whose time is not over must be whole: bits written after its eviction must not pass for it. A
-/// repair ends when all generations that are kept began after it did.
+/// Begins a generation. KEYS h, newest b, new b; ARGV stamp, new stamp, offset of the stamp, generation, length of a
+/// generation in milliseconds, number of generations kept, expiry of the new b, whether the server may have restarted,
+/// as in `grow`. Returns -1 if the server's clock is behind that generation. A newest b that has not expired must be
+/// complete: bits written after its eviction must not count as a layer. A repair ends when all kept generations began
+/// after it did.
 inline constexpr script rotate{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 local now = redis.call('TIME')
@@ -115,8 +119,9 @@ redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'layers', kept .. ARGV[4])
 return 1
 )lua"};
 
-/// KEYS h, newest b; ARGV stamp, new stamp, the instance that is to come ('': none after all), then only that mark is
-/// taken away (''). A b that is not whole gets no stamp, so that it does not pass for one. -1: there is no header.
+/// Sets a replacement mark. KEYS h, newest b; ARGV stamp, new stamp, the instance of the coming filter (empty: remove
+/// the mark), the only instance whose mark is removed (empty: any). An incomplete b gets no version, so that it does
+/// not count as complete. Returns -1 if there is no header.
 inline constexpr script mark{R"lua(
 local stamp = redis.call('HGET', KEYS[1], 'stamp')
 if not stamp then return -1 end
@@ -129,8 +134,8 @@ redis.call('HSET', KEYS[1], 'stamp', ARGV[2], 'next', ARGV[3])
 return 1
 )lua"};
 
-/// KEYS m, m2; ARGV what they are, what they shall be, expiry (0: none, '': as it was). What is left of a time that m
-/// tells would be a millisecond off when it is set.
+/// Replaces the description. KEYS m, m2; ARGV the present text, the new text, expiry (0: none, empty: unchanged). If
+/// the description contains an expiry, that is set again, because the remaining time would be off by a millisecond.
 inline constexpr script exchange{R"lua(
 local held = redis.call('GET', KEYS[1]) and KEYS[1] or KEYS[2]
 if redis.call('GET', held) ~= ARGV[1] then return 0 end
@@ -151,8 +156,8 @@ end
 return 1
 )lua"};
 
-/// KEYS m, m2, n, mark (unused); ARGV epoch of m, what n shall be, its expiry (0: none). A list of what n was before ('':
-/// nothing); 0: m has another epoch.
+/// Announces a coming filter. KEYS m, m2, n, drop mark (unused); ARGV epoch of m, new text of n, its expiry (0: none).
+/// Returns a list with the former text of n (empty: none); 0: m has another epoch.
 inline constexpr script announce{R"lua(
 local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
 if not held or string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
@@ -162,8 +167,8 @@ if ARGV[3] ~= '0' then redis.call('PEXPIREAT', KEYS[3], ARGV[3]) end
 return {before or ''}
 )lua"};
 
-/// KEYS m, m2, n, mark that the filter of m was dropped; ARGV epoch of m, what n is and m shall be, expiry of m (0:
-/// none).
+/// Puts the coming filter in place. KEYS m, m2, n, drop mark of the filter of m; ARGV epoch of m, the text of n, which
+/// becomes that of m, expiry of m (0: none).
 inline constexpr script replace{R"lua(
 local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
 if not held or string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
@@ -177,8 +182,8 @@ redis.call('SET', KEYS[4], 'replaced')
 return 1
 )lua"};
 
-/// KEYS m, m2, n, mark; ARGV epoch of m, if there is one. Deletes m, m2 and n, and sets the mark. A list of what n was
-/// ('': nothing); 0: m has another epoch.
+/// Drops a filter. KEYS m, m2, n, drop mark; ARGV epoch of m, if there is one. Deletes m, m2 and n, and sets the drop
+/// mark. Returns a list with the former text of n (empty: none); 0: m has another epoch.
 inline constexpr script drop{R"lua(
 local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
 if held and string.match(held, '\nepoch=(%d+)\n') ~= ARGV[1] then return 0 end
@@ -188,7 +193,8 @@ redis.call('SET', KEYS[4], 'dropped')
 return {coming or ''}
 )lua"};
 
-/// KEYS m, m2, n, mark; ARGV epoch. Sets the mark unless m or n describes the filter of this epoch. 1: the mark is set.
+/// Sets the drop mark unless m or n describes the filter of this epoch. KEYS m, m2, n, drop mark; ARGV epoch. Returns 1
+/// if the mark was set.
 inline constexpr script condemn{R"lua(
 for i = 1, 3 do
   local held = redis.call('GET', KEYS[i])
@@ -199,9 +205,9 @@ redis.call('SET', KEYS[4], 'dropped')
 return 1
 )lua"};
 
-/// KEYS m, m2, mark; ARGV the description, its expiry (0: none). Writes the description where it is missing. A list: 1
-/// if there was none, 0 if there was one, -1 if the filter was dropped; then what is there now. The deletions of nothing
-/// are for servers whose memory is full: these refuse only scripts whose first write takes memory.
+/// Restores a missing description. KEYS m, m2, drop mark; ARGV the description, its expiry (0: none). Returns a list: 1
+/// if there was none, 0 if there was one, -1 if the filter was dropped; then the present description. The deletions of
+/// missing keys are for servers whose memory is full: these refuse only scripts whose first write takes memory.
 inline constexpr script restore{R"lua(
 local held = redis.call('GET', KEYS[1]) or redis.call('GET', KEYS[2])
 if held and held ~= ARGV[1] then return {0, held} end
@@ -216,20 +222,20 @@ end
 return {held and 0 or 1, ARGV[1]}
 )lua"};
 
-/// KEYS h; ARGV epoch, description. Keeps a copy of the description in the header.
+/// Stores a copy of the description in a header. KEYS h; ARGV epoch, description.
 inline constexpr script keep_copy{R"lua(
 if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return 0 end
 if redis.call('HGET', KEYS[1], 'meta') ~= ARGV[2] then redis.pcall('HSET', KEYS[1], 'meta', ARGV[2]) end
 return 1
 )lua"};
 
-/// KEYS n, or m in the making; ARGV what it is. 1: it is taken away.
+/// Deletes n, or an m of a filter that is being created. KEYS key; ARGV its expected text. Returns 1 if it was deleted.
 inline constexpr script withdraw{R"lua(
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 )lua"};
 
-/// KEYS h, all b; ARGV stamp, expiry (0: none), then for each b when it goes by itself (0: not).
+/// Sets the expiry of a shard. KEYS h, all b; ARGV stamp, expiry (0: none), then for each b its own expiry (0: none).
 inline constexpr script expire{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 for i, key in ipairs(KEYS) do
@@ -244,8 +250,8 @@ end
 return 1
 )lua"};
 
-/// KEYS h, b; ARGV stamp, then for each key the number of its counters and the counters. A list: 1 removed, 0 not
-/// found.
+/// Removes keys from a counting filter. KEYS h, b; ARGV stamp, then for each key the number of its counters and their
+/// indices. Returns a list: 1 removed, 0 not found.
 inline constexpr script remove{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] or redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[1] then
   return 0
@@ -283,7 +289,7 @@ end
 return results
 )lua"};
 
-/// KEYS h, b, a name in between; ARGV stamp, bits to be set.
+/// Merges bits into a layer. KEYS h, b, a temporary name; ARGV stamp, bits to be set.
 inline constexpr script merge{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] or redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[1] then
   return 0
@@ -297,8 +303,8 @@ if left > 0 then redis.call('PEXPIRE', KEYS[2], left) end
 return 1
 )lua"};
 
-/// KEYS h, newest b, b of a slice, a name in between; ARGV stamp, new stamp, lines of the slice, its expiry, layers
-/// with the slice, 1: it becomes the newest. Puts a slice into a window. The stamp changes only with the layers.
+/// Adds a slice to a window. KEYS h, newest b, b of the slice, a temporary name; ARGV stamp, new stamp, lines of the
+/// slice, its expiry, layers with the slice, 1: it becomes the newest. The version changes only if the layers change.
 inline constexpr script add_slice{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] or redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[1] then
   return 0
@@ -322,22 +328,22 @@ if left > 0 and left < redis.call('PTTL', KEYS[3]) then redis.call('PEXPIRE', KE
 return 1
 )lua"};
 
-/// KEYS h, b; ARGV epoch, bytes of b. Takes away bits that were written where there is no filter any more, or where a
-/// layer was evicted: all that make one make it in full length.
+/// Removes bits that were written where no filter is any more, or where a layer was evicted: all layers are created in
+/// full length. KEYS h, b; ARGV epoch, bytes of b.
 inline constexpr script sweep{R"lua(
 local epoch = redis.call('HGET', KEYS[1], 'epoch')
 if epoch and (epoch ~= ARGV[1] or redis.call('STRLEN', KEYS[2]) >= tonumber(ARGV[2])) then return 0 end
 return redis.call('DEL', KEYS[2])
 )lua"};
 
-/// KEYS h, all b there may be. What is left of a shard whose header was evicted. 0: it has a header.
+/// Removes the rest of a shard whose header was evicted. KEYS h, all b that may exist. Returns 0 if it has a header.
 inline constexpr script unlink_headless{R"lua(
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('UNLINK', unpack(KEYS))
 return 1
 )lua"};
 
-/// KEYS key; ARGV text, milliseconds. Takes a lease, or prolongs it. 0: another client has it.
+/// Takes or renews a lease. KEYS key; ARGV text, milliseconds. Returns 0 if another client has it.
 inline constexpr script lease{R"lua(
 local held = redis.call('GET', KEYS[1])
 if held and held ~= ARGV[1] then return 0 end
@@ -345,8 +351,8 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 )lua"};
 
-/// KEYS h, b; ARGV epoch, stamp, layers, number of one, that layer, count, expiry (0: none), 1: b must have this stamp.
-/// Writes a lost header. 0: there is one, or b has another stamp.
+/// Writes a lost header. KEYS h, b; ARGV epoch, stamp, layers, number of a layer, that layer, count, expiry (0: none),
+/// 1: b must end with this stamp. Returns 0 if there is a header, or if b ends differently.
 inline constexpr script make_header{R"lua(
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 if ARGV[8] == '1' and redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[2] then return 0 end
@@ -356,9 +362,10 @@ if ARGV[7] ~= '0' then redis.call('PEXPIREAT', KEYS[1], ARGV[7]) end
 return 1
 )lua"};
 
-/// KEYS h, newest b, then b that stay as closed layers, then b that go; ARGV stamp, new stamp, what the newest b gets as
-/// its stamp during the repair, offset of that in each b, layers, number of the newest, that layer, expiry of the newest
-/// b (0: that of the header), 1: the newest b keeps its bits, number of closed b. 0: something has changed.
+/// Begins the repair of a shard. KEYS h, newest b, then each b that stays as a closed layer, then each b that is
+/// removed; ARGV stamp, new stamp, the repair token for the end of the newest b, offset of the end in each b, layers,
+/// number of the newest layer, that layer, expiry of the newest b (0: that of the header), 1: the newest b keeps its
+/// bits, number of closed b. Returns 0 if something has changed.
 inline constexpr script begin_repair{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 local closed = tonumber(ARGV[10])
@@ -379,7 +386,8 @@ if left > 0 and (own < 0 or left < own) then redis.call('PEXPIRE', KEYS[2], left
 return 1
 )lua"};
 
-/// KEYS h, newest b; ARGV stamp, new stamp, the header's `repairing`. The shard is whole from now on.
+/// Ends the repair of a shard, which is complete from now on. KEYS h, newest b; ARGV stamp, new stamp, the header's
+/// `repairing`.
 inline constexpr script end_repair{R"lua(
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 if redis.call('GETRANGE', KEYS[2], -16, -1) ~= ARGV[3] then return redis.error_reply('BLOOMERYGONE ' .. KEYS[2]) end

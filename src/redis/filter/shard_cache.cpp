@@ -1,4 +1,5 @@
-// What a client knows of the shards, and what it does when a stamp says that it is out of date.
+// The shard cache: a client's copies of shard headers, and their refresh when a shard version shows that they are
+// outdated.
 #include "redis/filter/elapsed.hpp"
 #include "redis/filter/impl.hpp"
 #include "redis/filter/scripts.hpp"
@@ -19,15 +20,15 @@ using redis::shard_view;
 
 namespace {
 
-constexpr std::chrono::milliseconds last_time{200};  // for what a filter says when it goes
-constexpr std::int64_t clock_trusted = 60'000;       // milliseconds, before the server's is read again
+constexpr std::chrono::milliseconds last_time{200};  // time limit for messages of the destructor
+constexpr std::int64_t clock_trusted = 60'000;       // milliseconds until the server's clock is read again
 
-// The filter was dropped, and another client is making one of the same name. Bits written before a shard is made would
-// make its creation fail.
+// The filter was dropped, and another client is creating a filter with the same name. Bits written before a shard is
+// created would make its creation fail.
 void refuse_unready(const redis::meta& m, const std::string& where) {
   if (m.ready) return;
-  throw error(errc::not_found, {"the filter was dropped or has expired, and a filter of its name is being made", where,
-                                "", "", hint::build_again});
+  throw error(errc::not_found, {"the filter was dropped or has expired, and a filter with its name is being created",
+                                where, "", "", hint::build_again});
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ redis_filter::impl::~impl() {
   try {
     give_back();
   } catch (...) {
-    // The count stays a little too high, and the filter grows a little early.
+    // The count stays slightly too high, and the filter grows slightly early.
   }
 }
 
@@ -78,16 +79,16 @@ error_hint redis_filter::impl::after_loss() const {
   return error_hint(hint::remove_and_build_again, "repair the filter, or remove it and build it again");
 }
 
-// What our own scripts refuse.
+// Translates errors raised by our own scripts.
 void redis_filter::impl::throw_own(std::string_view text) const {
   const std::size_t space = text.find(' ');
   const std::string names(text.substr(std::min(space, text.size() - 1) + 1));
   if (text.starts_with("BLOOMERYEXISTS")) {
-    throw error(errc::already_exists, {"a key of the filter has a name that something else has", where(), "no such key",
+    throw error(errc::already_exists, {"a key of the filter has the name of an existing key", where(), "no such key",
                                        names, hint::remove_key_or_choose_name});
   }
   if (text.starts_with("BLOOMERYGONE")) {
-    error_text gone = {"a part of the filter is gone", where(), "", names, after_loss()};
+    error_text gone = {"a part of the filter is missing", where(), "", names, after_loss()};
     if (to_come) throw redis::replacement_lost(errc::damaged, std::move(gone));
     throw error(errc::damaged, std::move(gone));
   }
@@ -97,7 +98,7 @@ void redis_filter::impl::run(const std::function<void(std::size_t, reply)>& take
   const std::optional<std::size_t> check = add_check();
   const auto groups = commands.groups();
   router.run(commands, [&](std::size_t number, reply first) {
-    if (check && number > *check) return;  // headers, read only to keep them
+    if (check && number > *check) return;  // a header that is read only to keep it from eviction
     reply one = first;
     for (std::uint32_t i = 0; i < groups[number].commands; ++i, one = one.next()) {
       if (one.is_error()) throw_own(one.text());
@@ -135,8 +136,7 @@ void redis_filter::impl::adopt(redis::meta m) {
                  "the key with check value " + key_check_text(p.key_check), "", hint::give_the_secret});
   }
   if (p.key_check == 0 && options.secret) {
-    throw error(errc::incompatible,
-                {"the filter is not keyed: it has no secret", where(), "", "", hint::leave_out_the_secret});
+    throw error(errc::incompatible, {"the filter is not keyed", where(), "", "", hint::leave_out_the_secret});
   }
   if (options.secret && key_check(*options.secret) != p.key_check) {
     throw error(errc::incompatible, {"the filter is keyed with another secret", where(),
@@ -158,7 +158,7 @@ void redis_filter::impl::adopt(redis::meta m) {
   checked_at_ = read_at_;
   check_.reset();
   views.clear();
-  // With the room that was taken in its counts while it was still to come.
+  // Keeps room that was reserved while this filter was still the coming one.
   if (next && next->description.epoch == description.epoch) views.swap(next->views);
   views.resize(static_cast<std::size_t>(description.shards()));
   next.reset();
@@ -173,7 +173,7 @@ void redis_filter::impl::turn_to(redis::meta m) {
   adopt(std::move(m));
   if (same) return;
   throw redis::made_anew(errc::locked,
-                         {"the filter was rebuilt with another hash meanwhile", where(), "", "", hint::try_again});
+                         {"the filter was replaced by one with another hash", where(), "", "", hint::try_again});
 }
 
 void redis_filter::impl::be_current() {
@@ -197,20 +197,19 @@ const shard_view& redis_filter::impl::view(std::uint64_t shard) {
 void redis_filter::impl::throw_lost() {
   const std::optional<redis::meta> coming = read_coming();
   if (coming && coming->epoch == description.epoch) {
-    throw redis::replacement_lost(errc::damaged, {"a part of the filter that was to replace another is gone", where(),
-                                                  "", "evicted, deleted or lost by its server", hint::replace_again});
+    throw redis::replacement_lost(errc::damaged, {"a part of the new filter is missing", where(), "",
+                                                  "evicted, deleted or lost by its server", hint::replace_again});
   }
-  throw redis::replacement_lost(errc::locked,
-                                {"the filter that was to replace another was given up", where(), "",
-                                 "another client replaced or dropped the filter meanwhile", hint::replace_again});
+  throw redis::replacement_lost(errc::locked, {"the replacement of the filter was given up", where(), "",
+                                               "another client replaced or dropped the filter", hint::replace_again});
 }
 
 void redis_filter::impl::throw_gone(std::uint64_t shard, const std::string& what) {
   if (to_come) throw_lost();
   const std::uint64_t epoch = description.epoch;
-  be_current();  // else it was dropped, or has expired; another may have set that
+  be_current();  // otherwise it was dropped or has expired; another client may have set the expiry
   if (description.epoch != epoch) {
-    throw redis::made_anew(errc::locked, {"the filter was rebuilt meanwhile", where(), "", "", hint::try_again});
+    throw redis::made_anew(errc::locked, {"the filter was replaced during the call", where(), "", "", hint::try_again});
   }
   const bool ended = description.expires_at != 0 && description.expires_at <= server_now() + 1000;
   if (ended) throw error(errc::not_found, {"the filter has expired", where(), "", "", hint::build_again});
@@ -221,7 +220,7 @@ void redis_filter::impl::throw_gone(std::uint64_t shard, const std::string& what
                                            "try again when the repair is done; if its client was interrupted, repair "
                                            "the filter again")});
   }
-  throw error(errc::damaged, {"a part of the filter is gone: " + what, where(), "",
+  throw error(errc::damaged, {"a part of the filter is missing: " + what, where(), "",
                               which + " was evicted, deleted or lost by its server", after_loss()});
 }
 
@@ -241,12 +240,12 @@ bool redis_filter::impl::refresh(std::span<const std::uint64_t> shards) {
           missing = shards[group];
           return;
         }
-        // Room in a layer that was closed is of no use any more.
+        // Reserved room in a layer that was closed is no longer usable.
         const bool is_repaired = held && held->repaired != found->repaired;
         if (held && held->numbers == found->numbers && !is_repaired) found->reserved = held->reserved;
         if (is_repaired) forget_copy(shards[group]);
-        // The newest may have been closed before, if the server came back with an older state. A repair begins the
-        // numbers of layers again.
+        // The newest layer may have been closed before, if the server came back with an older state. A repair numbers
+        // layers from the start.
         closed_layers_.retain(shards[group],
                               std::span(found->numbers).first(is_repaired ? 0 : found->numbers.size() - 1));
         held = std::make_unique<shard_view>(*std::move(found));
@@ -254,7 +253,7 @@ bool redis_filter::impl::refresh(std::span<const std::uint64_t> shards) {
       "read a shard's header");
   if (!missing) return false;
   if (to_come) throw_lost();
-  // A filter that was dropped, expired or replaced; else one that has lost this shard.
+  // Either the filter was dropped, has expired or was replaced; or it has lost this shard.
   redis::meta now = current_meta();
   if (now.epoch == description.epoch) throw_gone(*missing, "its header " + redis::header_key(description, *missing));
   turn_to(std::move(now));
@@ -266,7 +265,7 @@ bool redis_filter::impl::explain_stale(std::span<const std::uint64_t> shards, re
   std::vector<redis::stamp> before;
   for (const std::uint64_t shard : shards) before.push_back(view(shard).stamp);
   if (how == redis::access::write) {
-    // What was written where nothing is any more would look like a part of a filter.
+    // Bits written where no layer is any more would look like a part of a filter.
     const std::string epoch = std::to_string(description.epoch);
     commands.clear();
     for (const std::uint64_t shard : shards) {
@@ -279,7 +278,7 @@ bool redis_filter::impl::explain_stale(std::span<const std::uint64_t> shards, re
       commands.word(epoch);
       commands.word(v.layers.back().string_bytes());
     }
-    run([](std::size_t, reply) {}, "look after a shard");
+    run([](std::size_t, reply) {}, "check a shard");
   }
   if (refresh(shards)) return true;
   std::vector<std::uint64_t> unchanged;
@@ -297,8 +296,8 @@ bool redis_filter::impl::explain_stale(std::span<const std::uint64_t> shards, re
   return false;
 }
 
-// A crash may have lost the layer, and the client that had made it may have made it again, with the same stamp, since
-// these shards were found to lack it.
+// A crash may have lost the layer after these shards were found to lack it, and its creator may have created it again
+// with the same version.
 void redis_filter::impl::throw_unless_back(std::span<const std::uint64_t> shards, redis::access how) {
   if (shards.empty()) return;
   commands.clear();
@@ -322,7 +321,7 @@ void redis_filter::impl::throw_unless_back(std::span<const std::uint64_t> shards
 }
 
 bool redis_filter::impl::turn_if_replaced() {
-  if (to_come) throw_lost();  // it has come, and the next one is on its way
+  if (to_come) throw_lost();  // it has taken the old filter's place, and the next replacement has begun
   redis::meta now = current_meta();
   if (now.epoch == description.epoch) return false;
   turn_to(std::move(now));
@@ -345,7 +344,7 @@ redis_filter::impl* redis_filter::impl::replacement() {
 
 namespace {
 
-// Of a clock: some thousand years, so that sums of it do not overflow.
+// A number of a clock, at most some thousand years, so that sums do not overflow.
 std::optional<std::int64_t> number_of(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);

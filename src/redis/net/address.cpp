@@ -153,7 +153,7 @@ class parser {
     a.cluster = s->cluster;
     a.tls = s->tls;
     std::string_view rest = text_.substr(s->text.size());
-    if (rest.find('#') != std::string_view::npos) refuse("an address has no part after '#'", "'#' written as %23", {});
+    if (rest.find('#') != std::string_view::npos) refuse("an address must not contain '#'", "%23 for '#'", {});
     const std::size_t question = rest.find('?');
     std::optional<std::string_view> query;
     if (question != std::string_view::npos) {

@@ -1,3 +1,4 @@
+// batch and reply_list: commands in the wire protocol, and digests of scripts.
 #include "redis/net/batch.hpp"
 
 #include <bloomery/error.hpp>
@@ -106,7 +107,8 @@ std::string_view digest_of(const script& s) {
     unsigned length = 0;
     if (EVP_Digest(s.source.data(), s.source.size(), digest.data(), &length, EVP_sha1(), nullptr) != 1 ||
         length != 20) {
-      throw error(errc::unavailable, {"OpenSSL has no SHA-1 here, which names scripts", "EVALSHA", "", "", ""});
+      throw error(errc::unavailable,
+                  {"OpenSSL does not provide SHA-1, which identifies scripts", "EVALSHA", "", "", ""});
     }
     std::array<char, 40> text;
     for (std::size_t i = 0; i < 20; ++i) {

@@ -1,3 +1,4 @@
+// connection: connecting, the TLS handshake, and transport of bytes.
 #include "redis/net/connection.hpp"
 
 #include <bloomery/error.hpp>
@@ -65,7 +66,7 @@ tls_settings::tls_settings(const redis_connection_options& options) : context_(s
   };
   ::ERR_clear_error();
   SSL_CTX* const tls = context_->tls = ::SSL_CTX_new(::TLS_client_method());
-  if (tls == nullptr) throw error(errc::unavailable, {"OpenSSL gives no TLS here", "", "", tls_text(), ""});
+  if (tls == nullptr) throw error(errc::unavailable, {"OpenSSL does not provide TLS", "", "", tls_text(), ""});
   ::SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
   ::SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION);  // so reading never waits for writing, or vice versa
   ::SSL_CTX_set_verify(tls, SSL_VERIFY_PEER, nullptr);
@@ -94,7 +95,7 @@ tls_settings::tls_settings(const redis_connection_options& options) : context_(s
       refuse("cannot use the key of this client's certificate", key);
     }
   } else if (!options.certificate_key.empty()) {
-    refuse("the key of a certificate that is not given", options.certificate_key);
+    refuse("a key without a certificate", options.certificate_key);
   }
 }
 

@@ -1,3 +1,4 @@
+// Classes of server errors, and explanations of known errors.
 #include "redis/net/error_class.hpp"
 
 #include <bloomery/error.hpp>
@@ -50,16 +51,16 @@ error_class error_class_of(std::string_view text) {
 
 const explanation* explanation_of(std::string_view problem) {
   static constexpr std::array<explanation, 9> rows = {{
-      {"READONLY ", "the server is a replica, which takes no writes",
-       "give the address of its master, or let sentinels name it: redis+sentinel://HOST/MASTER/NAME"},
+      {"READONLY ", "the server is a replica, which accepts no writes",
+       "give the address of its master, or use sentinels: redis+sentinel://HOST/MASTER/NAME"},
       {"CLUSTERDOWN ", "the cluster does not serve all its slots",
        "find the missing node with CLUSTER NODES, and try again"},
       {"LOADING ", "the server is loading its data", "wait until it has loaded them, or allow more time"},
       {"MASTERDOWN ", "the replica has lost its master", "wait for the master, or read from masters"},
-      {"NOREPLICAS ", "the server takes no writes without its replicas",
+      {"NOREPLICAS ", "the server accepts no writes without its replicas",
        "connect replicas, or lower min-replicas-to-write"},
-      {"BUSY ", "the server is running a script for too long", "wait for it, or end it with SCRIPT KILL"},
-      {"ERR max number of clients reached", "the server takes no more connections",
+      {"BUSY ", "a script has been running on the server for too long", "wait for it, or end it with SCRIPT KILL"},
+      {"ERR max number of clients reached", "the server accepts no more connections",
        "close other connections, or raise maxclients"},
       {"NOAUTH ", "the server requires a password, and none was given",
        "give it in BLOOMERY_REDIS_PASSWORD, or in the address"},
@@ -95,7 +96,7 @@ std::string shown_answer_to_auth(std::string_view text) {
        {"ERR AUTH <password> called without any password configured", "ERR Client sent AUTH, but no password is set"}) {
     if (text.starts_with(none)) return std::string(no_password_there);
   }
-  return "an error in answer to AUTH";
+  return "an error in reply to AUTH";
 }
 
 void throw_if_error(const reply& r, const redis_address& address, std::string_view doing) {
@@ -126,7 +127,7 @@ void throw_if_error(const reply& r, const redis_address& address, std::string_vi
     fail(errc::incompatible, {hint::choose_another_name, "the key belongs to something else: choose another name"});
   if (text.starts_with("OOM")) fail(errc::too_large, {hint::raise_server_memory, "the server's maxmemory is reached"});
   if (text.starts_with("MISCONF"))
-    fail(errc::unavailable, {hint::fix_server_disk, "the server cannot save to its disk and takes no writes"});
+    fail(errc::unavailable, {hint::fix_server_disk, "the server cannot save to its disk and accepts no writes"});
   if (error_class_of(text) != error_class::final) explain(errc::unavailable, hint::none);
   fail(errc::io, {});
 }

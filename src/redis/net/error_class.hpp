@@ -31,17 +31,17 @@ std::string_view essence_of(std::string_view text);
 /// the password, so only known texts are shown.
 std::string shown_answer_to_auth(std::string_view text);
 
-/// What it returns for a server that requires no password.
+/// The text of shown_answer_to_auth() for a server that requires no password.
 inline constexpr std::string_view no_password_there = "a server without a password";
 
-/// What a known failure means, and what to do about it.
+/// The meaning of a known failure, and a hint.
 struct explanation {
-  std::string_view begin;  ///< how the server's error, or the text of the failure, begins
+  std::string_view begin;  ///< the beginning of the server's error, or of the text of the failure
   std::string_view what;
   std::string_view to_do;
 };
 
-/// Null for failures without an explanation of their own.
+/// Null for failures without an explanation.
 const explanation* explanation_of(std::string_view problem);
 
 /// Text of a server that is safe in messages: at most 300 bytes, all but printable ASCII as \xNN.

@@ -1,3 +1,4 @@
+// router: the public calls, and WAIT for replicas.
 #include "redis/net/router.hpp"
 
 #include "redis/net/router_impl.hpp"

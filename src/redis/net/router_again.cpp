@@ -103,7 +103,7 @@ void router::impl::put_off(pending_request e) {
   if (before < 255) ++before;
 }
 
-// A server that crashed may come back without what it had answered for.
+// A server that crashed may come back without writes that it has acknowledged.
 void router::impl::lose_answers(node& n) noexcept {
   if (std::exchange(n.has_answered, false)) answers_lost = true;
 }

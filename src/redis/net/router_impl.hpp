@@ -154,7 +154,7 @@ struct node {
   bool was_ready = false;        // on an earlier connection
   bool is_reopened = false;      // the present connection is not the first one
   bool hides_run_id = false;     // the user may not read it
-  bool run_id_due = false;       // it is to be read on the present connection
+  bool run_id_due = false;       // it must be read on the present connection
   std::string run_id;            // of the server process on the other end; empty: unknown
 };
 
@@ -248,8 +248,9 @@ struct router::impl {
   void note_failure(const connection& link, const place& where, const std::string& problem);
 
   [[noreturn]] void lose_writes(const node& n) {
-    refuse(errc::unavailable, "the connection that wrote is lost, so the replicas that have the keys are unknown",
-           n.where, last_problem, error_hint(hint::insert_again, "it may be in or not: insert it again"));
+    refuse(errc::unavailable,
+           "a connection with writes was lost, so the number of replicas that have the keys is unknown", n.where,
+           last_problem, error_hint(hint::insert_again, "the keys may or may not be inserted: insert them again"));
   }
 
   [[noreturn]] void distrust(const place& where, const std::string& why) {

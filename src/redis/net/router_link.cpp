@@ -96,13 +96,12 @@ std::string router::impl::check_handshake(const reply_list& replies, const place
                                                           where.text() + "/NAME"));
     }
     if (text == no_password_there) {
-      refuse(errc::not_permitted, "the server has no password, and one was given", where, "",
+      refuse(errc::not_permitted, "a password was given, but the server has none", where, "",
              with_outcome(hint::give_credentials, "leave out the password, or give the user it belongs to"));
     }
     const explanation* const known = explanation_of(text);
     refuse(errc::not_permitted,
-           known != nullptr ? std::string(known->what) : std::string("the server does not let this user in"), where,
-           text,
+           known != nullptr ? std::string(known->what) : std::string("the server refuses this user"), where, text,
            with_outcome(hint::give_credentials,
                         known != nullptr ? std::string(known->to_do) : error_hint(hint::give_credentials).words()));
   }
@@ -129,7 +128,7 @@ void router::impl::become_ready(node& n) {
   if (!n.run_id_due) ++possible_restarts;
 }
 
-// In front of the groups: when their replies come, a restart is known.
+// Sent before the groups: when their replies arrive, a restart is known.
 void router::impl::ask_run_id(node& n) {
   n.run_id_due = false;
   batch question;
@@ -294,7 +293,7 @@ void router::impl::finish(node& n, const sent& done) {
     text = r.text();
   }
   if (g.mode == mode::once && ran) {
-    refuse(errc::unavailable, "a part of what was asked is done, and a part is not", n.where, std::string(text), "");
+    refuse(errc::unavailable, "the operation was executed in part", n.where, std::string(text), "");
   }
   again(n, {done.group, send_mode::whole}, worst, text, done.first_byte);
 }

@@ -17,7 +17,7 @@ node& router::impl::node_at(place where) {
 }
 
 node& router::impl::add_node(place where) {
-  if (nodes.size() >= no_node) refuse(errc::damaged, "a cluster of too many nodes", where, "", {});
+  if (nodes.size() >= no_node) refuse(errc::damaged, "the cluster has too many nodes", where, "", {});
   nodes.push_back(std::make_unique<node>());
   nodes.back()->where = std::move(where);
   nodes.back()->number = static_cast<std::uint16_t>(nodes.size() - 1);

@@ -66,8 +66,8 @@ void router::impl::note_failure(const connection& link, const place& where, cons
   last_had_no_address = link.found_no_address();
 }
 
-// Before the first reply there is no connection to bring back: a server that is not there is reported, and an address
-// that does not answer is tried for connect_time.
+// Before the first reply, there is no connection to restore: a missing server is reported at once, and an address that
+// does not answer is tried for connect_time.
 void router::impl::refuse_if_never_there(const place& where, bool found_no_server) {
   if (has_replied || (!found_no_server && now - began < options.connect_time)) return;
   std::string to_do = "check the host and the port";

@@ -1,8 +1,8 @@
-// Sentinels: the present master of a name is asked for before each connection, so a failover is followed when the
+// Sentinels: they are asked for the present master of a name before each connection, so a failover is followed when the
 // connection is lost or its node has become a replica.
 //
-// A sentinel may name the old master for some time. So ROLE is part of the handshake, and a node that is not a master
-// is left and the sentinels are asked again, until the deadline of the call.
+// A sentinel may name the old master for some time. So ROLE is part of the handshake. If a node is not a master, the
+// connection is closed and the sentinels are asked again, until the deadline of the call.
 #include "redis/net/router_impl.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Parsing of slot ranges and redirections.
 #include "redis/net/slots.hpp"
 
 #include <charconv>

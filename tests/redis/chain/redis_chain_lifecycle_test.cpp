@@ -422,7 +422,7 @@ TEST_F(RedisChain, SaysWhatItCannotDo) {
     return thrown ? std::string(thrown->what()) : std::string();
   };
 
-  EXPECT_THAT(refused("hmget", [](redis_chain&) {}), testing::HasSubstr("cannot look for a chain: "));
+  EXPECT_THAT(refused("hmget", [](redis_chain&) {}), testing::HasSubstr("cannot search for a chain: "));
   EXPECT_THAT(refused("bitfield_ro", [](redis_chain& c) { c.insert("a"); }),
               testing::HasSubstr("cannot read a chain: "));
   EXPECT_THAT(refused("hincrby", [](redis_chain& c) { c.insert("a"); }),
