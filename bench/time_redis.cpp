@@ -230,7 +230,7 @@ int main(int argc, char** argv) try {
   const auto present = numbers(0, keys);
   insert(f, present);
   in_calls(present, [&](auto some) { peer.bit_by_bit(some, true); });
-  std::vector<std::uint64_t> hits(measured);  // spread over all keys, and so over all layers of a growing filter
+  std::vector<std::uint64_t> hits(measured);  // spread over all keys, and so over all layers of a scalable filter
   for (std::uint64_t i = 0; i < measured; ++i) hits[i] = i * 0x9E3779B97F4A7C15u % keys;
   const auto misses = numbers(std::uint64_t{1} << 41, measured);
 
