@@ -275,8 +275,8 @@ TEST(Advice, SaysOfTooLittleMemoryWhatIsPossibleAndWhatWouldHaveToGive) {
     EXPECT_THAT(refused.text().expected, HasSubstr("1.14 MiB (plain classic)"));
     std::smatch offered;
     const std::string offers = refused.text().hint.words();
-    ASSERT_TRUE(
-        std::regex_search(offers, offered, std::regex("an error of ([0-9.]+) %, or with at most ([0-9,]+) keys")))
+    ASSERT_TRUE(std::regex_search(offers, offered,
+                                  std::regex("a false-positive rate of ([0-9.]+) %, or with at most ([0-9,]+) keys")))
         << offers;
     const double rate = std::stod(offered[1]) / 100;
     std::string fewer = offered[2];

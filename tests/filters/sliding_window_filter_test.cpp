@@ -380,9 +380,9 @@ TEST(SlidingWindowInsertions, EndBeforeTheyAreMoreThanAFileMaySay) {
     for (std::uint64_t key = 0; key < 10; ++key) full.insert(key);
     const bytes before(full.bytes().begin(), full.bytes().end());
 
-    EXPECT_ERROR(full.insert(std::uint64_t{10}), errc::too_large, "no more insertions");
+    EXPECT_ERROR(full.insert(std::uint64_t{10}), errc::too_large, "maximum number of insertions");
     EXPECT_TRUE(std::ranges::equal(full.bytes(), before));
-    EXPECT_ERROR(full.merge(any_filter::open(folder / "seen.bloom")), errc::too_large, "no more insertions");
+    EXPECT_ERROR(full.merge(any_filter::open(folder / "seen.bloom")), errc::too_large, "maximum number of insertions");
     EXPECT_TRUE(std::ranges::equal(full.bytes(), before));
     full.close();
   }
@@ -394,7 +394,7 @@ TEST(SlidingWindowInsertions, OfHash64sAreRefused) {
   const std::vector<std::uint64_t> hash64s{1, 2, 3};
 
   EXPECT_FALSE(filter.uses_hash64());
-  EXPECT_ERROR(filter.insert(key_span::of_hash64s(hash64s)), errc::incompatible, "halves of hashes");
+  EXPECT_ERROR(filter.insert(key_span::of_hash64s(hash64s)), errc::incompatible, "does not accept hash64s");
 }
 
 // ---- parameters -----------------------------------------------------------------------------------------------------
@@ -430,9 +430,9 @@ TEST(SlidingWindowParameters, ThatContradictThemselvesAreRefused) {
   p = {.scheme = "guava", .capacity = 100, .target_fpr = 0.01, .extra = window_of_keys(5)};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "only sliding-window filters have a window");
   p = {.layout = "sliding", .geometry = {4096 + 4096 + 8, 3}, .extra = window_of_keys(5)};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a sliding filter");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "number of bits for a sliding filter");
   p = {.layout = "sliding64", .geometry = {4096, 3}, .extra = window_of_keys(5)};
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "bits of a sliding64 filter");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "number of bits for a sliding64 filter");
   p = {.layout = "sliding", .geometry = {8192, 256}, .extra = window_of_keys(5)};
   EXPECT_ERROR(complete(p), errc::invalid_argument, "invalid number of probes for a sliding filter");
   p = {.layout = "sliding", .capacity = 5, .target_fpr = 0.1, .extra = window_of_keys(std::uint64_t{1} << 63)};
