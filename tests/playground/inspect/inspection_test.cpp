@@ -336,7 +336,7 @@ TEST_F(InspectedFile, ThatIsALogIsRefusedWithItsFilter) {
   const auto refused = error_of([&] { inspect_filter(path + ".log", {}); });
 
   ASSERT_TRUE(refused);
-  EXPECT_NE(refused->text().hint.words().find("name " + path + ":"), std::string::npos) << refused->text().hint.words();
+  EXPECT_NE(refused->text().hint.words().find("name " + path + ";"), std::string::npos) << refused->text().hint.words();
 }
 
 TEST_F(InspectedFile, ThatBecomesADirectoryHasAWayOut) {
