@@ -109,6 +109,9 @@ class Languages(unittest.TestCase):
     def test_a_format_string_has_no_space_before_its_percent_sign(self) -> None:
         self.assertEqual(sorted(check('f("{:.1f} % of them");\nf("%.2f %% now");\nf("{:.1f}% now");\n', "code.cpp")), [1, 2])
 
+    def test_percent_signs_of_assembly_and_conversions_are_accepted(self) -> None:
+        self.assertEqual(check('f("vmovd %%xmm0, %[x]");\nf("vpsrlvq $27 %[x]");\nf("expected %%, or % and a letter");\n', "code.cpp"), {})
+
     def test_comments_and_docstrings_of_python_are_read(self) -> None:
         text = '"""A file is\nmade anew."""\nanew = 1  # mended below\nsaid = "a false alarm"\n'
 
