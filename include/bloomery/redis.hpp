@@ -118,7 +118,7 @@ struct redis_info {
   std::uint64_t epoch = 0;   ///< changes with clear() and replace()
   std::uint64_t lines = 0;   ///< of a shard's first layer
   std::uint64_t layers = 0;  ///< of the shard with the most layers
-  /// Growing filters: an upper bound of the keys that were certainly new; it includes room that writers have reserved
+  /// Scalable filters: an upper bound of the keys that were certainly new, which includes the reservations of writers
   /// (docs/redis.md). Otherwise distinct keys, estimated from the bits: beyond_counting (filter_facts.hpp) if all bits
   /// are set.
   std::uint64_t inserted = 0;
@@ -194,8 +194,8 @@ class redis_filter {
   redis_filter(redis_filter&&) noexcept;
   redis_filter& operator=(redis_filter&&) noexcept;
 
-  /// A growing filter returns the unused room that it reserved in the counts of shards. This takes at most 200 ms, and
-  /// 200 ms more during a replacement. Move assignment does the same for the old value.
+  /// A scalable filter returns the unused part of its reservations in the counts of shards. This takes at most 200 ms,
+  /// and 200 ms more during a replacement. Move assignment does the same for the old value.
   ~redis_filter();
 
   /// Inserts a key. True: it is certainly new. The key is stored when this returns.
@@ -237,7 +237,7 @@ class redis_filter {
   std::uint64_t remove(key_span keys, std::span<removal> results = {});
   removal remove(std::initializer_list<std::string_view> keys) = delete;  // as may_contain()
 
-  /// Distinct keys, estimated from the bits of all shards; the server reads all of them. Growing filters:
+  /// Distinct keys, estimated from the bits of all shards; the server reads all of them. Scalable filters:
   /// redis_info::inserted, with sigma 0. Sliding-window filters: the distinct keys of all generations, estimated from a
   /// sample of at most 4 MiB, or one line per generation if that is more.
   estimate card();
@@ -306,12 +306,12 @@ class redis_filter {
   ///                outside 1 ms to 2^53 ms, or `fill` moved the new filter
   void replace(const redis_params& wanted, const std::function<void(redis_filter& fresh)>& fill);
 
-  /// Refills the shards that have lost a part (docs/redis.md, Repair) while the other shards stay in use. `fill` receives
-  /// this filter and inserts all keys of its source; keys of other shards are skipped without a request. It must bring all
-  /// keys whose insert had begun before. Until it returns, lookups in the lost shards get errc::damaged, and inserts of
-  /// other clients into them are accepted and kept. If `fill` throws, the exception passes, the shards stay damaged, and
-  /// repair() can be called again. `fill` is not called if no shard has to be refilled. It must not clear, drop, replace,
-  /// repair or expire the filter.
+  /// Refills the shards that have lost a part (docs/redis.md, Repair) while the other shards stay in use. `fill`
+  /// receives this filter and inserts all keys of its source; keys of other shards are skipped without a request. It
+  /// must bring all keys whose insert had begun before. Until it returns, lookups in the lost shards get errc::damaged,
+  /// and inserts of other clients into them are accepted and kept. If `fill` throws, the exception passes, the shards
+  /// stay damaged, and repair() can be called again. `fill` is not called if no shard has to be refilled. It must not
+  /// clear, drop, replace, repair or expire the filter.
   /// @returns the numbers of the shards that were refilled, in order; empty: no shard had lost keys
   /// @throws error  incompatible: a counting filter, whose keys would count twice; locked: another client repairs or
   ///                replaces the filter; damaged: a shard was lost again; invalid_argument: `fill` moved the filter

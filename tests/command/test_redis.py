@@ -503,7 +503,7 @@ class PushPullUnion(RedisTest):
 
         self.refused("union", "-o", "file", a, b, says=r"bits: \d+ and \d+")
         self.refused("union", "-o", a, a, b, says=r"bits: \d+ and \d+")
-        self.refused("union", "-o", "file", a, self.server.address("g"), says="cannot be pulled.*a growing filter; pull it alone")
+        self.refused("union", "-o", "file", a, self.server.address("g"), says="cannot be pulled.*a scalable filter; pull it alone")
         self.assertFalse(os.path.exists(self.path("file")))
 
     def test_a_filter_that_grew_is_pulled_with_all_its_layers_and_pushed_again(self) -> None:

@@ -69,7 +69,7 @@ class Union(RedisTest):
         before = {key: self.redis("DUMP", key) for key in self.server.keys()}
 
         for target in (self.server.address("new"), into):
-            for other, why in ((self.server.address("missing"), "no filter of this name"), ("missing", "no such file"), ("no-filter", "not a"), (small, "bits"), (grown, "a growing filter"), (lost, "missing")):
+            for other, why in ((self.server.address("missing"), "no filter of this name"), ("missing", "no such file"), ("no-filter", "not a"), (small, "bits"), (grown, "a scalable filter"), (lost, "missing")):
                 self.refused("union", "-o", target, a, other, says=why)
                 self.assertEqual({key: self.redis("DUMP", key) for key in self.server.keys()}, before, other)
 

@@ -154,7 +154,7 @@ void redis_filter::impl::load_all_views() {
     try {
       if (refresh(shards)) return;
     } catch (const error& e) {
-      // The count of a growing filter is in the header alone.
+      // The count of a scalable filter is in the header alone.
       if (e.code() != errc::damaged || to_come || description.grows()) throw;
       const std::vector<std::uint64_t> others = rebuild_first_views(shards);
       if (others.size() == shards.size()) throw;

@@ -32,7 +32,7 @@ stamp new_repair_token();
 /// The version of a shard whose header was never changed: clients need not read that header.
 stamp first_stamp(std::uint64_t epoch, std::uint64_t shard) noexcept;
 
-constexpr std::uint64_t most_layers = 16;  // of a shard in a growing filter
+constexpr std::uint64_t most_layers = 16;  // of a shard in a scalable filter
 
 /// The description of a filter.
 struct meta {

@@ -111,7 +111,7 @@ redis_info redis_filter::impl::info(std::vector<redis_shard>* shards) {
     std::uint64_t ones = 0;
   };
   std::map<std::array<std::uint64_t, 3>, sum> sums;  // by number of lines, probes and number of the layer
-  std::uint64_t counted = 0;                         // growing filters: includes room reserved for keys
+  std::uint64_t counted = 0;                         // scalable filters: includes reservations
   std::uint64_t reserved = 0;                        // by this client
   for (std::uint64_t first = 0; first < m.shards(); first += together) {
     const std::uint64_t end = std::min<std::uint64_t>(m.shards(), first + together);
@@ -309,7 +309,7 @@ void want_ungrown(const redis::meta& m, const std::string& where, const char* wh
                   const char* instead_of_window) {
   if (!m.has_window() && !m.grows()) return;
   throw error(errc::incompatible, {std::string("this filter cannot be ") + what, where, "a filter of fixed size",
-                                   m.has_window() ? "a sliding-window filter" : "a growing filter",
+                                   m.has_window() ? "a sliding-window filter" : "a scalable filter",
                                    m.has_window() ? instead_of_window : instead_of_layers});
 }
 
