@@ -164,8 +164,8 @@ NATIVE = ["boost BLOCK native: lookup bulk 1", "boost BLOCK native: lookup singl
 PORTABLE = ["boost BLOCK portable: lookup bulk 1", "boost BLOCK portable: lookup single 1"]
 
 # Description, settings, ours, the alternatives it is compared with (the quickest counts), target, ideal. A row with
-# LAYOUT applies to both layouts: split_block with Boost's BLOCK fmb32<8>, and split_block512 with fmb64<8>; a pair has a
-# figure for each. A figure below 1 allows ours to be slower.
+# LAYOUT applies to both layouts: split_block with Boost's BLOCK fmb32<8>, and split_block512 with fmb64<8>; a pair has
+# a figure for each. A figure below 1 allows ours to be slower.
 LAYOUTS = [("split_block", "fmb32<8>"), ("split_block512", "fmb64<8>")]
 ROCKSDB_WAYS = [("lookup one by one", "lookup single 1"), ("bulk lookup", "lookup bulk 1"),
                 ("insert one by one", "insert single 1"), ("bulk insert", "insert bulk 1")]  # fmt: skip

@@ -3,8 +3,8 @@
 // (BLOOMERY_PEER_BUILD "portable") and for the processor of this machine ("native"), where its lookups use AVX2.
 //
 // As in RocksDB, a key is hashed by a preview version of XXH3, one half of the hash selects the cache line and the
-// other half the bits, and a batch prefetches its cache lines before it reads them. RocksDB's hash is a call; here it is
-// inlined. An integer is hashed as its 8 bytes.
+// other half the bits, and a batch prefetches its cache lines before it reads them. RocksDB's hash is a call; here it
+// is inlined. An integer is hashed as its 8 bytes.
 #define ROCKSDB_PLATFORM_POSIX
 
 #include "peer.hpp"

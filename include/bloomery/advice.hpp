@@ -81,7 +81,8 @@ struct candidate {
 /// Example:
 ///     const std::vector<candidate> all = layout_candidates(1'000'000, 0.01);
 ///     assert(all.front().layout == "split_block" && all.front().chosen);
-///     assert(all.back().layout == "classic" && all.back().why.ground == layout_ground::slower && all.back().why.than == "split_block");
+///     const candidate& last = all.back();
+///     assert(last.layout == "classic" && last.why.ground == layout_ground::slower && last.why.than == "split_block");
 std::vector<candidate> layout_candidates(std::uint64_t capacity, double target_fpr,
                                          preference prefer = preference::speed);
 

@@ -160,7 +160,8 @@ std::span<const hint> all_hints() noexcept;
 /// Example:
 ///     assert(error_hint(hint::try_again).words() == "try again");
 ///     const error_hint particular(hint::open_or_remove, "remove the keys {x}:m and {x}:n first");
-///     assert(particular.code == hint::open_or_remove && particular.words() == "remove the keys {x}:m and {x}:n first");
+///     assert(particular.code == hint::open_or_remove);
+///     assert(particular.words() == "remove the keys {x}:m and {x}:n first");
 struct error_hint {
   error_hint() = default;
   error_hint(hint c) : code(c) {}

@@ -174,8 +174,8 @@ struct filter_facts {
   std::optional<chain_facts> chain = {};
 };
 
-/// Judges the FPR of the present bits, or the expected FPR if they were not read. The target FPR of a Guava chain is that
-/// of all its bitmaps together. @throws error as judge_fpr(params, fpr)
+/// Judges the FPR of the present bits, or the expected FPR if they were not read. The target FPR of a Guava chain is
+/// that of all its bitmaps together. @throws error as judge_fpr(params, fpr)
 ///
 /// Example:
 ///     any_filter seen(complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01}));

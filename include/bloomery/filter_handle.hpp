@@ -57,7 +57,8 @@ struct capabilities {
 /// may have fewer: see filter_handle::capabilities().
 ///
 /// Example:
-///     assert(capabilities_of({.layout = "counting"}).can_remove && !capabilities_of({.layout = "classic"}).can_remove);
+///     assert(capabilities_of({.layout = "counting"}).can_remove);
+///     assert(!capabilities_of({.layout = "classic"}).can_remove);
 ///     assert(capabilities_of({.layout = "sliding"}).has_window && !capabilities_of({.layout = "fuse8"}).can_insert);
 capabilities capabilities_of(const params& p) noexcept;
 

@@ -23,7 +23,8 @@ unsigned times_foldable(const params& p);
 /// @throws error  invalid_argument: a scheme, an unknown layout, or not a power of 2; too_large: more than 2^64 bits
 ///
 /// Example:
-///     assert((foldable_geometry({.layout = "split_block512", .geometry = {65 * 512, 8}}, 64) == geometry{128 * 512, 8}));
+///     const params p = {.layout = "split_block512", .geometry = {65 * 512, 8}};
+///     assert((foldable_geometry(p, 64) == geometry{128 * 512, 8}));
 geometry foldable_geometry(const params& p, std::uint64_t multiple);
 
 /// The params after halving `times` times. Only the number of bits changes; capacity and target FPR stay.

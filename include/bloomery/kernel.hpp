@@ -10,8 +10,8 @@
 namespace BLOOMERY_EXPORT bloomery {
 
 /// The name of the kernels in use: "avx512", "avx2", "neon" or "scalar". These are the fastest that this processor
-/// supports, unless the environment variable BLOOMERY_KERNEL, which is read when the library is loaded, selects others: see
-/// kernel_info().
+/// supports, unless the environment variable BLOOMERY_KERNEL, which is read when the library is loaded, selects others:
+/// see kernel_info().
 ///
 /// Example:
 ///     assert(!kernel_name().empty());

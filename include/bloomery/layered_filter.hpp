@@ -35,8 +35,8 @@ struct filter_layer {
   std::uint64_t capacity = 0;        ///< certainly new keys at which the next layer is added
   /// Keys that were certainly new when inserted into this layer, or an upper bound; 0 in a window, which counts none.
   std::uint64_t keys = 0;
-  /// Windows: when the slice begins, milliseconds since 1970, a multiple of the length of a slice, at most one slice after
-  /// the copy.
+  /// Windows: when the slice begins, milliseconds since 1970, a multiple of the length of a slice, at most one slice
+  /// after the copy.
   std::uint64_t start = 0;
 
   friend bool operator==(const filter_layer&, const filter_layer&) = default;
@@ -68,7 +68,8 @@ std::uint64_t expiry_of_slice(const window_length& window, std::uint64_t start) 
 /// Threads: any number may look up. A moved-from filter may only be assigned to or destroyed.
 ///
 /// Example:
-///     const layered_params all = {.filter = complete({.layout = "split_block512", .geometry = {1024, 8}, .capacity = 90})};
+///     const params first = {.layout = "split_block512", .geometry = {1024, 8}, .capacity = 90};
+///     const layered_params all = {.filter = complete(first)};
 ///     layered_filter two(all, {{.geometry = {1024, 8}, .capacity = 90}, {.geometry = {2048, 8}, .capacity = 180}});
 ///     two.save("two.layers");
 ///     assert(layered_filter::open("two.layers").layers() == two.layers());

@@ -192,8 +192,8 @@ inline constexpr std::size_t fetched_together = 16;
 /// Cells per key that a lookup reads first. At a fill ratio of 1/2, they reject seven of eight absent keys.
 inline constexpr std::uint32_t cells_looked_ahead = 3;
 
-/// Filters up to this size (512 KiB) fit into a core's private cache on most processors. Layouts without kernels prefetch
-/// from twice this size on, because loads from the caches overlap enough.
+/// Filters up to this size (512 KiB) fit into a core's private cache on most processors. Layouts without kernels
+/// prefetch from twice this size on, because loads from the caches overlap enough.
 inline constexpr std::uint64_t near_bits = std::uint64_t{8} << 19;
 
 /// Consecutive keys of a batch, with their first cells prefetched.
@@ -410,7 +410,8 @@ struct layout_facts {
 /// The facts of the layout with this name, of any family; null if there is none.
 ///
 /// Example:
-///     assert(find_layout_facts("split_block512")->fixed_probes == 8 && find_layout_facts("classic")->user_chooses_probes());
+///     assert(find_layout_facts("split_block512")->fixed_probes == 8);
+///     assert(find_layout_facts("classic")->user_chooses_probes());
 ///     assert(find_layout_facts("split_block512")->hash_bits == 64 && find_layout_facts("classic")->hash_bits == 128);
 ///     assert(find_layout_facts("") == nullptr);
 const layout_facts* find_layout_facts(std::string_view name) noexcept;

@@ -165,7 +165,8 @@ class scalable_filter {
   ///     std::uint64_t lost = 0;
   ///     for (std::uint64_t key = 0; key < 200'000; ++key) lost += seen.insert(key) ? 0 : 1;
   ///     const double expected = seen.expected_losses();
-  ///     assert(expected > 100 && 2.0 * static_cast<double>(lost) > expected && static_cast<double>(lost) < 2 * expected);
+  ///     const double actual = static_cast<double>(lost);
+  ///     assert(expected > 100 && 2 * actual > expected && actual < 2 * expected);
   double expected_losses() const { return layers_.expected_losses(); }
 
  private:

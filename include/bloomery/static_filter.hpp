@@ -48,8 +48,8 @@ params fuse_params(const params& hashing, unsigned width, const fuse_bytes& buil
 ///
 /// @tparam Key          std::string_view (any bytes) or std::uint64_t
 /// @tparam Fingerprint  std::uint8_t, std::uint16_t or std::uint32_t
-/// @tparam Hash         xxh3_64, xxh3, mix, murmur3, siphash (for keys from untrusted sources), or your own: hash_of<Hash, Key>.
-///                      Only hash64 is used: two keys with the same hash64 are the same key
+/// @tparam Hash         xxh3_64, xxh3, mix, murmur3, siphash (for keys from untrusted sources), or your own:
+///                      hash_of<Hash, Key>. Only hash64 is used: two keys with the same hash64 are the same key
 /// @tparam Storage      heap_storage or mapped_storage
 ///
 /// Threads: any number may look up. A moved-from filter may only be assigned to or destroyed.
@@ -60,7 +60,8 @@ params fuse_params(const params& hashing, unsigned width, const fuse_bytes& buil
 ///     assert(built.insert_count() == 2 && built.may_contain("Barcelona"));
 ///     assert(!built.may_contain("Berlin"));  // certain
 ///     built.save("cities.bloom");
-///     assert((static_filter<std::string_view, std::uint8_t, xxh3_64, mapped_storage>::open("cities.bloom").insert_count() == 2));
+///     using mapped = static_filter<std::string_view, std::uint8_t, xxh3_64, mapped_storage>;
+///     assert(mapped::open("cities.bloom").insert_count() == 2);
 template <class Key = std::string_view, fuse_fingerprint Fingerprint = std::uint8_t,
           class Hash = typename default_hash<Key, 64>::type, storage Storage = heap_storage>
   requires hash_of<Hash, Key>

@@ -1,5 +1,5 @@
-// The request handler of the API (docs/playground-api.md), independent of HTTP. It has no sockets and starts no threads,
-// so that programs without them can embed it; playground/host/ has both.
+// The request handler of the API (docs/playground-api.md), independent of HTTP. It has no sockets and starts no
+// threads, so that programs without them can embed it; playground/host/ has both.
 #pragma once
 
 #include "playground/api/jobs.hpp"
@@ -54,7 +54,8 @@ class api {
   /// Handles a request. Errors become responses.
   response handle(const request& r);
 
-  /// The queue of jobs. The program calls run_one() on it, or gives it to a job_thread (playground/host/own_thread.hpp).
+  /// The queue of jobs. The program calls run_one() on it, or gives it to a job_thread
+  /// (playground/host/own_thread.hpp).
   jobs& queued_jobs() noexcept { return jobs_; }
 
   /// Ends all waiting requests and cancels running jobs.

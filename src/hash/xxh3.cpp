@@ -10,8 +10,8 @@ namespace bloomery {
 
 namespace {
 
-// The default seed, 0, as a constant: the compiler folds it into XXH3's own constants, which saves a fifth of the time of
-// keys of 43 bytes.
+// The default seed, 0, as a constant: the compiler folds it into XXH3's own constants, which saves a fifth of the time
+// of keys of 43 bytes.
 [[gnu::always_inline]] inline key_hash hash_of_bytes(std::string_view key, std::uint64_t seed) {
   const XXH128_hash_t hash = XXH3_128bits_withSeed(key.data(), key.size(), seed);
   return {hash.low64, hash.high64};

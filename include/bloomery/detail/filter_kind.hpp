@@ -45,13 +45,13 @@ struct filter_kind {
   }();
 
  public:
-  /// Number of keys hashed together: a multiple of 64, so that they fill whole words of a bitmap. Prefetched blocks take
-  /// at most a third of the first-level cache.
+  /// Number of keys hashed together: a multiple of 64, so that they fill whole words of a bitmap. Prefetched blocks
+  /// take at most a third of the first-level cache.
   static constexpr std::size_t batch = prefetches_blocks ? 128 : 256;
 
-  /// The blocks of a filter, to be prefetched while keys are hashed; {} if the layout or the hash does not support that.
-  /// Without prefetching, the loads of blocks come in bursts between the batches of hashes, and wait there for the loads
-  /// of later keys.
+  /// The blocks of a filter, to be prefetched while keys are hashed; {} if the layout or the hash does not support
+  /// that. Without prefetching, the loads of blocks come in bursts between the batches of hashes, and wait there for
+  /// the loads of later keys.
   static detail::block_prefetch blocks_of(const std::uint8_t* bytes, const geometry& g) noexcept {
     if constexpr (prefetches_blocks) return {bytes, g.bits / Layout::block_bits, Layout::block_bits / 8};
     return {};
@@ -100,8 +100,8 @@ struct filter_kind {
   }
 
   /// Calls work(span, first) for the keys from `first` on, where `first` is a multiple of `batch`. Integers that the
-  /// kernels hash are passed unhashed in one span; other keys are hashed batch by batch, and the blocks of each batch are
-  /// prefetched, see blocks_of().
+  /// kernels hash are passed unhashed in one span; other keys are hashed batch by batch, and the blocks of each batch
+  /// are prefetched, see blocks_of().
   template <class Work>
   static void each_source(const Hash& hash, std::span<const Key> keys, Work work,
                           const detail::block_prefetch& blocks = {}) {

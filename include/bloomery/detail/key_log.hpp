@@ -127,8 +127,8 @@ class key_log {
   std::uint64_t torn_bytes() const noexcept;  ///< bytes after the last whole record
   std::uint64_t generation() const noexcept;
 
-  /// hash, keys, seed, key_check and log_id(); layout and target_fpr as at the start of this generation. Other fields are
-  /// empty.
+  /// hash, keys, seed, key_check and log_id(); layout and target_fpr as at the start of this generation. Other fields
+  /// are empty.
   const params& parameters() const noexcept;
 
   /// Size of the header, and of a record without its keys.

@@ -66,8 +66,8 @@ namespace layouts {
 ///   block = hi64(hash64 * blocks)
 ///   k times:  cell = b * block + (x >> (64 - log2 b))     x: the state of the probe
 ///
-/// L defines name, most_chosen_probes, and the cell_bits that it passes here. Its .cpp file instantiates this class with
-/// src/layouts/blocked_layout.hpp.
+/// L defines name, most_chosen_probes, and the cell_bits that it passes here. Its .cpp file instantiates this class
+/// with src/layouts/blocked_layout.hpp.
 ///
 /// @tparam BlockBits  memory bits per block; b = BlockBits / CellBits is a power of two
 template <class L, std::uint32_t BlockBits, std::uint32_t CellBits = 1>

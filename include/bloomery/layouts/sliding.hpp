@@ -46,9 +46,10 @@ using keys_by_generation = std::array<std::uint64_t, window_generations>;
 /// The generations with which the FPR is highest if at most `capacity` distinct keys come in any window.
 ///
 /// All keys may come in one slice of time. Any seven slices are within a window, so the cells of seven generations are
-/// set by `capacity` keys at most, and those of the eighth by as many others: the FPR is at most that of two generations
-/// with all keys each. Keys that recur set the same cells again in another generation, which adds nothing. A slice of
-/// insertions holds no more keys than its length, and more generations are needed to hold the same number of keys.
+/// set by `capacity` keys at most, and those of the eighth by as many others: the FPR is at most that of two
+/// generations with all keys each. Keys that recur set the same cells again in another generation, which adds nothing.
+/// A slice of insertions holds no more keys than its length, and more generations are needed to hold the same number of
+/// keys.
 ///
 /// @param slice_insertions  the length of a slice, in insertions; 0 for windows of time
 ///

@@ -18,9 +18,9 @@ namespace BLOOMERY_EXPORT bloomery {
 ///     redis+sentinel://[user:password@]host:port,host:port/MASTER/NAME[?db=N]     the present master of that name,
 ///                                                            by some of its sentinels (default port 26379)
 ///
-/// rediss://, rediss+cluster:// and rediss+sentinel:// are the same with TLS. If the address has no user and password, the
-/// environment variables BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD are used. No message contains them: text() omits
-/// them.
+/// rediss://, rediss+cluster:// and rediss+sentinel:// are the same with TLS. If the address has no user and password,
+/// the environment variables BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD are used. No message contains them: text()
+/// omits them.
 struct redis_address {
   struct endpoint {
     std::string host;

@@ -49,8 +49,8 @@ class router {
   /// As above, with another time limit.
   void run(const batch& commands, const on_replies& take, std::chrono::milliseconds time);
 
-  /// In on_replies: whether a part of the group may have run more than once, after a failed connection or a redirection.
-  /// Then its replies may show the effects of its own earlier execution.
+  /// In on_replies: whether a part of the group may have run more than once, after a failed connection or a
+  /// redirection. Then its replies may show the effects of its own earlier execution.
   bool may_have_run_twice(std::size_t group) const noexcept;
 
   /// Restricts has_lost_answers() to later replies.
