@@ -417,11 +417,11 @@ TEST(Advice, TakesSiphashAgainstAThreatAndWantsASecret) {
   EXPECT_TRUE(advise({.keys = 1000}).cautions.empty());
 }
 
-// ---- whatever is asked ----------------------------------------------------------------------------------------------
+// ---- random requirements --------------------------------------------------------------------------------------------
 
-// Of hundreds of mixtures of requirements: the one taken can do it, within the memory and the rate, at the fewest bits
-// a key at its worst; all others have their reason; what would change it is what it says.
-TEST(Advice, KeepsItsRuleWhateverIsAsked) {
+// Hundreds of random requirements: the chosen kind fulfils them, within the memory and the target FPR, with the fewest
+// bits per key in the worst case; each other kind has a correct reason; the named changes do change the choice.
+TEST(Advice, FollowsItsRuleForRandomRequirements) {
   std::mt19937_64 random(7);
   const auto one_in = [&](std::uint64_t n) { return random() % n == 0; };
   int given = 0;

@@ -1,4 +1,4 @@
-// Decoders of compressed inputs: cut short or damaged at any place, data gives an error or its text, and never other text.
+// Decoders of compressed input: truncated or damaged data gives an error or the original text, never another text.
 #include "cli/io/decompress.hpp"
 
 #include "support/errors.hpp"

@@ -243,7 +243,7 @@ class Inserts(Row):
 
 
 class Prints(Row):
-    """Its result is standard output, and files made anew by each run; the next run gives all of it."""
+    """A command with results on standard output and in files that each run rewrites; the next run prints all of them."""
 
     def __init__(self, name: str, call: Call, expected: dict[str, bytes], prepare: Callable[[Folder], None] = lambda folder: None) -> None:
         super().__init__(name, call, prepare)

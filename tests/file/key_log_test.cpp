@@ -1,4 +1,4 @@
-// The hash log: what was written whole is read; what is torn or spoiled is found, counted, and costs nothing else.
+// The key log: complete records are read; torn and damaged records are counted, and no other record is lost.
 #include <bloomery/detail/key_log.hpp>
 
 #include <bloomery/hash.hpp>
@@ -285,8 +285,8 @@ TEST(KeyLog, DamageInALargeLogIsFoundByReadingItThrough) {
   EXPECT_EQ(c.hash64s.size(), 500'000 - key_log::most_keys_of_record);
 }
 
-// A stranger's file in which a largest record seems to begin at every word.
-TEST(KeyLog, AFileMadeToBeSearchedForEverIsNot) {
+// A hostile file: a record header of maximum size at every word.
+TEST(KeyLog, DoesNotSearchAFileFullOfRecordHeadersEndlessly) {
   const scratch_folder folder;
   key_log::create(folder / "log", some_params);
   bytes file = read_file(folder / "log");

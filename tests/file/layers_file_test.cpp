@@ -312,7 +312,7 @@ TEST(LayersFile, WithFalseFieldsAndCorrectChecksumsIsRefused) {
       {"shards of a scalable filter", u32(84, 0)},
       {"check value without a keyed hash", u64(96, 5)},
       {"target above 1", [](bytes& b) { put(b, 112, 1.5); }},
-      {"target that is no number", [](bytes& b) { put(b, 112, std::nan("")); }},
+      {"target that is not a number", [](bytes& b) { put(b, 112, std::nan("")); }},
       {"no shard", u64(128, 0)},
       {"more shards than layers", u64(128, 3)},
       {"fewer shards than the layers have", u64(128, 1)},

@@ -469,7 +469,7 @@ void limit_address_space(std::uint64_t most) {
   if (::setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
 }
 
-// From now on this process gets no more than so many bytes; what the heap has in store is used up.
+// Limits this process to `more_bytes` more memory, and exhausts the heap's free memory.
 void allow_only(std::uint64_t more_bytes) {
   const std::uint64_t in_use = address_space_in_use();  // asked once: a stream needs memory, too
   limit_address_space(in_use);

@@ -211,9 +211,9 @@ TEST(ConcurrentFilterErrors, AreThoseOfFilter) {
   EXPECT_EQ(code_of([] { shared(1'000'000'000'000, 0.01); }), errc::too_large);
 }
 
-// ---- parts -----------------------------------------------------------------------------------------------------------
+// ---- parts ----------------------------------------------------------------------------------------------------------
 
-// 64 threads, more than there are numbers, in turns of two generations: the second one gets the numbers of the first.
+// Two generations of 64 threads, more than there are shards: the second generation gets the shard numbers of the first.
 TEST(ShardedCounter, CountsTheAdditionsOfMoreThreadsThanItHasShards) {
   constexpr unsigned threads = 64;
   constexpr std::uint64_t additions = 2000;

@@ -115,8 +115,8 @@ TEST(StatisticOfFillChecks, OfHonestFiltersHasNoAlarmFromOneKeyUpToARateOfAHalf)
   EXPECT_GT(filters, 60'000u);
 }
 
-// The deviations themselves: no bias and the spread that is told, also where many keys were lost.
-TEST(StatisticOfFillChecks, OfHonestFiltersDeviateAsTheyTell) {
+// The deviations are unbiased and have the reported standard deviation, also where many keys are lost.
+TEST(StatisticOfFillChecks, DeviationsOfCorrectFiltersMatchTheReportedSigma) {
   constexpr int trials = 300;
   for (const layout_row& layout : layout_rows()) {
     const params p = of_integers(std::string(layout.name), 2000);

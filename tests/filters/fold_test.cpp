@@ -92,7 +92,7 @@ TEST(Fold, MakesTheFilterThatItsKeysWouldHaveMadeAtThatSize) {
   }
 }
 
-// The rule of a fold, bit by bit, for bits that no keys have made: of the m a stranger may have set more.
+// The definition of a fold, bit by bit, for arbitrary bits, also with bits set beyond m, as in a hostile file.
 TEST(Fold, OfAnyBitsJoinsNeighbours) {
   std::mt19937_64 random(1);
   for (const std::uint64_t m :
@@ -216,7 +216,8 @@ TEST(Fold, RefusesSchemesTooManyTimesAndOtherBytes) {
   EXPECT_EQ(code_of([&] { foldable_geometry(line, std::uint64_t{1} << 63); }), errc::too_large);
 }
 
-// One filter's own rate is off by the luck of its fill: here by less than 1 %, one standard deviation.
+// The FPR of one filter deviates from the formula by the chance of its fill: here by less than 1%, one standard
+// deviation.
 TEST(Fold, HasTheRateOfTheFormulaAtHalfTheSize) {
   constexpr std::uint64_t n = 200'000;
   for (const layout_row& layout : layout_rows()) {

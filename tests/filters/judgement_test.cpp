@@ -79,8 +79,8 @@ std::vector<judged> all_kinds(std::uint64_t capacity) {
   return kinds;
 }
 
-// By chance one filter in 30,000 is judged broken; of the 5,100 here, more than one is a mistake of the rule. The bounds
-// below are shares, or hold for any number of filters.
+// By chance one filter in 30,000 is judged broken; of the 5,100 here, more than one is a mistake of the rule. The
+// bounds below are shares, or hold for any number of filters.
 TEST(Judgement, AFilterWithExactlyItsCapacityKeepsItsTarget) {
   for (const std::uint64_t capacity : {1000u, 15'000u}) {
     int above = 0;

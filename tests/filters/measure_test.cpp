@@ -25,7 +25,7 @@ TEST(Wilson, HasThePublishedIntervals) {
     std::uint64_t hits, trials;
     double low, high;
   } const cases[] = {
-      // [Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I, method 3; 95 %]
+      // [Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I, method 3; 95%]
       {81, 263, 0.2553, 0.3662},
       {15, 148, 0.0624, 0.1605},
       {0, 20, 0.0000, 0.1611},
@@ -140,7 +140,7 @@ TEST(QueriesToResolve, AreAtLeastOneAndAtMost2To62) {
 
 // P(lowest <= hits <= highest), term by term from the smallest.
 double chance_between(std::uint64_t lowest, std::uint64_t highest, std::uint64_t trials, double rate) {
-  std::vector<long double> chances(trials + 1);  // of so many hits, after one trial more each time
+  std::vector<long double> chances(trials + 1);  // of each number of hits, after each further trial
   chances[0] = 1;
   for (std::uint64_t done = 0; done < trials; ++done) {
     for (std::uint64_t hits = done + 1; hits > 0; --hits) {
@@ -185,7 +185,7 @@ TEST(ChanceOf, HasTheKnownValues) {
   // [Poisson, mean 10: P(X >= 20) = 0.0034543, P(X <= 2) = 0.0027694]
   is(chance_of(20, 1'000'000'000, 1e-8), 0.0034543, 1e-4);
   is(chance_of(2, 1'000'000'000, 1e-8), 0.0027694, 1e-4);
-  // Five standard deviations of the normal distribution, 2.8665e-7; its skewness is nothing at so many hits.
+  // Five standard deviations of the normal distribution, 2.8665e-7; its skewness is negligible here.
   is(chance_of(500'000'000 + 79'057, 1'000'000'000, 0.5), 2.8665e-7, 2e-3);
   is(chance_of(500'000'000 - 79'057, 1'000'000'000, 0.5), 2.8665e-7, 2e-3);
 }
@@ -213,7 +213,7 @@ TEST(ChanceOf, OfTheExpectedNumberIsAboutAHalf) {
 
 // ---- measured -------------------------------------------------------------------------------------------------------
 
-// A filter at a rate of about 5 %.
+// A filter with an FPR of about 5%.
 any_filter filled(params p) {
   p.capacity = 20'000;
   p.target_fpr = 0.05;
@@ -325,7 +325,7 @@ TEST(MeasuredRate, HasOtherKeysForEachSeed) {
   EXPECT_NE(first.hits, second.hits);
 }
 
-// If each key came twice the hits would vary by twice as much.
+// If each key came twice, the variance of the hits would double.
 TEST(StatisticOfMeasuredRates, VariesFromSeedToSeedAsThatOfDistinctKeysDoes) {
   for (const key_kind keys : {key_kind::bytes, key_kind::u64le}) {
     const any_filter filter = filled({.layout = "split_block512", .hash = "xxh3", .keys = keys});
@@ -338,7 +338,7 @@ TEST(StatisticOfMeasuredRates, VariesFromSeedToSeedAsThatOfDistinctKeysDoes) {
       squares += off * off / (queries * rate * (1 - rate));
     }
 
-    // The mean of so many squares of normal variables is 1 +- sqrt(2 / seeds).
+    // The mean of `seeds` squares of normal variables is 1 +- sqrt(2 / seeds).
     EXPECT_NEAR(squares / seeds, 1, 4.5 * std::sqrt(2.0 / seeds));
   }
 }

@@ -452,7 +452,7 @@ TEST(ScalableFilterStatistic, LayersErrIndependentlyOfEachOther) {
     filter<std::uint64_t, layouts::split_block512> first(3000, share), second(second_keys, share);
     first.insert(std::span<const std::uint64_t>(numbers(0, 3000)));
     for (std::uint64_t key = 0, in = 0; in < second_keys; ++key) {
-      if (first.may_contain(1'000'000 + key)) continue;  // it would not have come so far
+      if (first.may_contain(1'000'000 + key)) continue;  // the second layer would not receive it
       second.insert(1'000'000 + key);
       ++in;
     }
@@ -466,8 +466,8 @@ TEST(ScalableFilterStatistic, LayersErrIndependentlyOfEachOther) {
     }
     const double of_first = static_cast<double>(in_first) / static_cast<double>(queries);
     const double of_second = static_cast<double>(in_second) / static_cast<double>(queries);
-    // Keys that the first took for its own are missing in the second: together they err less often than by chance. That
-    // may be in the order of the rate itself, 5 %; it is never more often.
+    // False positives of the first filter are missing in the second, so joint false positives are rarer than for
+    // independent filters, by a share in the order of the FPR, 5%. They are never more frequent.
     const double joint = static_cast<double>(both) / static_cast<double>(queries);
     const double expected = of_first * of_second;
     const double deviation = std::sqrt(expected / static_cast<double>(queries));

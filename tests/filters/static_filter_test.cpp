@@ -162,7 +162,7 @@ TEST(StaticFilter, ReportsAbsentKeysAtItsExactRate) {
     const std::uint64_t of_8 = hits(8, built(hash64_series(n, 7), 8), queries);
     const std::uint64_t of_16 = hits(16, built(hash64_series(n, 7), 16), queries);
 
-    // Of a single set the rate is 2^-w itself, not only on the mean: the fingerprint of who asks is as good as random.
+    // The FPR is 2^-w for each set, not only on average, because the fingerprint of a looked-up key is random.
     EXPECT_GT(chance_of(of_8, queries, fuse_rate(8, n)), 1e-6) << of_8;
     EXPECT_GT(chance_of(of_16, queries, fuse_rate(16, n)), 1e-6) << of_16;
   }
@@ -487,7 +487,7 @@ TEST(StaticFilter, RefusesBytesThatContradictEachOther) {
             payload[at] = old;
           }
         }
-        // A seed can be any, and behind the table nobody looks; all else is known from the rest.
+        // Any seed is valid, and bytes after the table are not read. All other bytes follow from the rest.
         EXPECT_LE(accepted, (8 * fuse::partitions_in(sound.data()) + 32) * 7);
       }
       EXPECT_EQ(code_of([&] { check_fuse(width, std::span(sound).first(sound.size() - 64), "test"); }), errc::damaged);

@@ -5,7 +5,7 @@
     tests/golden/make_golden.py --check   compare them with what would be written; exit status 1 if one differs
 
 tests/file/golden_file_test.cpp makes the same filters with bloomery and compares them byte for byte. These files must never change
-within a version of the format: who must change one makes a new version.
+within a version of the format: a change requires a new version.
 
 Everything is spelled out here in plain Python, also XXH3, MurmurHash3 and SipHash, after their specifications.
 """
@@ -318,7 +318,7 @@ def perl(key, bits, probes):
 
 SCHEMES = {'guava': guava, 'pharo': pharo, 'python': python, 'perl': perl}
 
-# ---- keys, the same as in golden_file_test.cpp ------------------------------------------------------------------------
+# ---- keys, the same as in golden_file_test.cpp -----------------------------------------------------------------------
 
 
 def text_keys():

@@ -468,15 +468,15 @@ TEST(KeyedFilter, ForManyThreadsIsTheSame) {
   EXPECT_TRUE(std::equal(plain.bytes().begin(), plain.bytes().end(), frozen.bytes().begin()));
 }
 
-// Keys chosen so that each sets k new bits of an unkeyed filter: a keyed one, whose bits nobody knows, takes them as
-// any others.
+// Keys chosen such that each sets k new bits of an unkeyed filter. In a keyed filter, whose cells an attacker cannot
+// compute, they set no more bits than other keys.
 TEST(KeyedFilter, CannotBePollutedByChosenKeys) {
   const params open = complete({.layout = "classic", .geometry = {9585, 7}, .capacity = 1000});
   params closed = open;
   closed.hash = "siphash";
   closed.secret = some_key;
   any_filter victim(open), keyed(closed);
-  std::set<std::uint64_t> taken;  // the adversary's model of the unkeyed one
+  std::set<std::uint64_t> taken;  // the attacker's model of the unkeyed filter
 
   for (int i = 0, chosen = 0; chosen < 1000; ++i) {
     const std::string key = "try-" + std::to_string(i);
@@ -493,8 +493,8 @@ TEST(KeyedFilter, CannotBePollutedByChosenKeys) {
     keyed.insert(key);
   }
 
-  EXPECT_NEAR(victim.fill_ratio(), 7000.0 / 9585, 1e-9);  // its rate is the 7th power: 11.1 %
-  EXPECT_NEAR(keyed.fill_ratio(), 0.518, 0.015);          // 1 - e^(-7000/9585), as with any keys: 1 %
+  EXPECT_NEAR(victim.fill_ratio(), 7000.0 / 9585, 1e-9);  // its FPR is the 7th power: 11.1%
+  EXPECT_NEAR(keyed.fill_ratio(), 0.518, 0.015);          // 1 - e^(-7000/9585), as with any keys: 1%
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ namespace {
 
 using kernels::kernel_set;
 
-// Kernels are chosen when a program starts, so each of these runs in a new process, which inherits BLOOMERY_KERNEL. Exit
-// status 0: the kernels named `expected` were chosen. 3: they were, and BLOOMERY_KERNEL is reported as refused.
+// Kernels are chosen when a program starts, so each of these runs in a new process, which inherits BLOOMERY_KERNEL.
+// Exit status 0: the kernels named `expected` were chosen. 3: they were, and BLOOMERY_KERNEL is reported as refused.
 [[noreturn]] void report_and_exit(const std::string& requested, const std::string& expected) {
   const kernel_choice choice = kernel_info();
   std::fprintf(stderr, "chosen: %s, requested: '%s'\n", choice.name.c_str(), choice.requested.c_str());

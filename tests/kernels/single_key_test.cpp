@@ -29,8 +29,8 @@ class SingleKey : public testing::Test {
  public:
   static constexpr std::size_t size = L::block_bits / 8;
 
-  // has(block, hash64) and insert(block, hash64) against the cells, one bit at a time. Blocks of all alignments, between
-  // bytes that must not change.
+  // has(block, hash64) and insert(block, hash64) against the cells, one bit at a time. Blocks of all alignments,
+  // between bytes that must not change.
   template <class Has, class Insert>
   static void compare(Has has, Insert insert) {
     std::mt19937_64 random(1);

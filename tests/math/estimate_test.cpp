@@ -252,9 +252,9 @@ class sample {
   double count_ = 0, mean_ = 0, squares_ = 0;
 };
 
-constexpr int trials = 1000;  // so that a measured standard deviation is right to 2.2 %
+constexpr int trials = 1000;  // the measured standard deviation has a relative error of 2.2%
 
-// Keys that no other call has given.
+// Keys that no other call returns.
 std::span<const std::uint64_t> fresh_keys(std::size_t count) {
   static std::uint64_t next = 0;
   static std::vector<std::uint64_t> keys;

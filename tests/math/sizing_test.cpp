@@ -83,7 +83,7 @@ TEST(SearchedGeometry, IsPerls) {
   EXPECT_EQ(searched_geometry(1, 0.5), (geometry{2, 1}));
 }
 
-// The table that the source of section 3 should have printed, in bytes a key.
+// The table that the source of section 3 should have printed, in bytes per key.
 TEST(SearchedGeometry, CostsAFifthMoreThanAByteForEachKeyAtOnePercent) {
   const auto bytes_a_key = [](std::uint64_t n, double p) {
     return static_cast<double>(searched_geometry(n, p).bits) / 8 / static_cast<double>(n);

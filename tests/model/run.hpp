@@ -110,7 +110,7 @@ inline testing::AssertionResult holds(const kind& k, std::uint64_t seeds, std::s
     const std::string why = broken(k, s, operations);
     if (why.empty()) continue;
 
-    // With servers and processes a sequence need not fail every time: what the last one that did was told.
+    // With servers and processes, a sequence need not fail every time: this is the message of its last failure.
     std::string latest = why;
     const auto fails = [&](const std::vector<operation>& some) {
       const std::string now = broken(k, s, some);

@@ -87,7 +87,7 @@ class subject {
         bloomery::complete({.layout = "classic", .seed = 99, .geometry = {1001, 3}, .capacity = 100})));
   }
 
-  /// commit(), and nobody has it open.
+  /// Commits and closes the filter.
   virtual void close() { not_there(); }
 
   /// Opens for writing what close() or a killed process left.

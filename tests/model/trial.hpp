@@ -199,7 +199,7 @@ class trial {
     expect_equal(s.window->slice, truth_.slice(), "length of a generation");
   }
 
-  // What is told of the cells of a key agrees with the answer, and in memory with the bits themselves.
+  // The cells of a key agree with the answer and, for filters in memory, with the bits.
   void check_cells() {
     if (!promises_.able.has_cells || promises_.able.has_window) return;
     const bloomery::any_filter* const bits = handle().local();

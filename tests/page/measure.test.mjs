@@ -251,7 +251,7 @@ test("The link repeats the experiment", async (page, context) => {
   const one = panel(page, "analysis");
   for (const [word, value] of [
     ["play.capacity", "150"],
-    ["play.rate", "3 %"],
+    ["play.rate", "3%"],
     ["measure.runs", "2"],
     ["measure.queries", "400"],
     ["measure.seed", "77"],

@@ -47,7 +47,7 @@ test("A filter from the page gives the same answers in the command", { limit: 60
   await page.getByRole("textbox", { name: "Number of addresses" }).fill("30");
   await button(page, "Add random addresses").click();
   await told(page, /Added 30 keys/);
-  const all = [...present, ...Array.from({ length: 25 }, (_, i) => `stranger ${i}`)];
+  const all = [...present, ...Array.from({ length: 25 }, (_, i) => `absent ${i}`)];
   const maybe = [];
   for (const one of all) if ((await ask(page, one)) === "maybe") maybe.push(one);
   const file = await download(page, "made.bloom");

@@ -113,7 +113,7 @@ class test_cluster {
     });
   }
 
-  /// The node that has a slot: that says so itself, with the newest right to it if there are two.
+  /// The node that claims a slot; of two such nodes, the one with the higher epoch.
   std::size_t owner(std::uint16_t slot) {
     std::size_t found = nodes_.size();
     long newest = -1;
@@ -131,7 +131,7 @@ class test_cluster {
         newest = std::max(newest, epoch);
       }
     }
-    if (found == nodes_.size()) throw std::runtime_error("a slot that nobody has");
+    if (found == nodes_.size()) throw std::runtime_error("no node has the slot");
     return found;
   }
 
@@ -150,7 +150,8 @@ class test_cluster {
       must(from, {"MIGRATE", "127.0.0.1", std::to_string(nodes_[to]->port()), keys.reply()[0].text(), "0", "5000"});
       between();
     }
-    // First the new owner, as the specification has it. Who moves the slot on before all have heard of it may lose it.
+    // The new owner first, as the specification requires. If the slot moves on before all nodes know its owner, it may
+    // be lost.
     must(to, {"CLUSTER", "SETSLOT", s, "NODE", ids_[to]});
     must(from, {"CLUSTER", "SETSLOT", s, "NODE", ids_[to]});
     wait_until("all know who has the slot and since when", [&] {
@@ -210,13 +211,13 @@ class test_cluster {
     });
   }
 
-  /// Until a slot is with another node than this one.
+  /// Waits until another node has the slot.
   void wait_for_failover(std::uint16_t slot, std::size_t from) {
     wait_until("a replica takes over", [&] {
       try {
         return owner(slot) != from;
       } catch (const std::runtime_error&) {
-        return false;  // nobody yet
+        return false;  // no node has it yet
       }
     });
   }

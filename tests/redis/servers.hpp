@@ -85,16 +85,16 @@ inline std::uint16_t bind_to_loopback(int fd) {
   return good ? ntohs(address.sin_port) : std::uint16_t{0};
 }
 
-/// A socket that listens at a free port of 127.0.0.1 as long as this lives.
+/// A socket that listens at a free port of 127.0.0.1 until the object is destroyed.
 class loopback_listener {
  public:
-  /// @param most_pending  connections that nobody has taken yet
-  /// @param flags         SOCK_NONBLOCK: taking one waits for none
+  /// @param most_pending  maximum number of connections that are not accepted yet
+  /// @param flags         SOCK_NONBLOCK: accepting a connection does not wait
   explicit loopback_listener(int most_pending, int flags = 0)
       : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0)), port_(bind_to_loopback(fd_)) {
     if (port_ != 0 && ::listen(fd_, most_pending) == 0) return;
     ::close(fd_);
-    throw std::runtime_error("nobody can listen here for the test");
+    throw std::runtime_error("cannot listen on 127.0.0.1 for the test");
   }
   loopback_listener(const loopback_listener&) = delete;
   loopback_listener& operator=(const loopback_listener&) = delete;
@@ -133,7 +133,7 @@ inline std::string run(bloomery::redis::router& r, bloomery::redis::mode m,
   return answer;
 }
 
-/// Polls until the condition is true, or throws after so long.
+/// Polls until the condition is true. Throws after the time `most`.
 template <class Condition>
 void wait_until(const char* what, Condition condition, std::chrono::milliseconds most = std::chrono::seconds(20)) {
   const auto end = std::chrono::steady_clock::now() + most;
@@ -171,7 +171,7 @@ class test_server {
   explicit test_server(server_options options = {}) : options_(std::move(options)) {
     if (!is_there()) return;
     if (options_.tls) make_certificates();
-    // Somebody else may take the port before the server does.
+    // Another process may take the port before the server does.
     for (int attempt = 0; attempt < 5; ++attempt) {
       if (options_.tcp || options_.tls) port_ = free_port();
       if (start()) return;

@@ -318,7 +318,7 @@ TEST(SchemeRates, AreWhatIsMeasured) {
 
     const double measured = measured_rate(row.name, size, n, queries);
 
-    // Five standard deviations of the queries, and 1 % for the luck of this one filter's fill.
+    // Five standard deviations of the queries, and 1% for the chance of this filter's fill.
     const double bound = 5 * std::sqrt(in_theory * (1 - in_theory) / queries) + 0.01 * in_theory;
     EXPECT_NEAR(measured, in_theory, bound) << row.name;
   }

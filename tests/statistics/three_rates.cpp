@@ -1,10 +1,11 @@
-// The three error rates of one filter agree: predicted from its size, certified from its bits, measured by asking.
+// Agreement of the three FPRs of a filter: the expected FPR, the exact FPR of the present bits, and the measured FPR.
 //
-// For every layout, hash and kind of key, at half its capacity, at capacity and beyond. Kernels are chosen once a
-// process, so ctest runs this program once for each set, by BLOOMERY_KERNEL. The sets that this processor has share the
-// combinations among them: that all write and read the same bits is for other tests. With BLOOMERY_LONG=1 each set has
-// all combinations, at lower rates, too, and with as many queries as tell 2 % at four standard deviations. It prints a
-// table. Exit status 0: they agree; 1: not; 2: error; 77: this processor lacks the kernels.
+// Every layout, hash and kind of key, at half the capacity, at capacity and beyond. Kernels are chosen once per
+// process, so ctest runs this program once for each set, by BLOOMERY_KERNEL. The sets that this processor supports
+// divide the combinations among them; other tests check that all sets write and read the same bits. With
+// BLOOMERY_LONG=1, each set runs all combinations, also at lower FPRs, with enough queries to resolve a difference of
+// 2% at four standard deviations. Prints a table. Exit status 0: the rates agree; 1: they do not; 2: an error; 77: this
+// processor lacks the kernels.
 //
 // n keys.
 #include <bloomery/any_filter.hpp>
@@ -62,11 +63,11 @@ constexpr hash_under_test hashes[] = {{"xxh3_64", key_kind::bytes}, {"xxh3", key
 constexpr std::uint64_t capacity = 1'000'000;
 constexpr double fills[] = {0.5, 1, 1.5};  // of capacity
 
-// ---- how exactly ----------------------------------------------------------------------------------------------------
+// ---- precision ------------------------------------------------------------------------------------------------------
 
 constexpr double sigmas = 4;
-constexpr double relative = 0.02;         // to be told at so many standard deviations
-constexpr double lowest_measured = 1e-4;  // below, predicted and certified rates alone are compared
+constexpr double relative = 0.02;         // the difference to be resolved at `sigmas`
+constexpr double lowest_measured = 1e-4;  // below, only expected and exact FPRs are compared
 
 // The sets of kernels of this processor, and which of them runs.
 struct turns {
@@ -89,8 +90,8 @@ turns chosen_turns() {
 
 struct form {
   std::vector<double> targets;  // target FPRs
-  std::uint64_t most_queries;   // where they do not tell 2 %, as many standard deviations count
-  turns shared;                 // who take the combinations in turn
+  std::uint64_t most_queries;   // if they do not resolve 2%, `sigmas` still applies
+  turns shared;                 // the sets that divide the combinations
 };
 
 form chosen_form() {
@@ -136,8 +137,7 @@ class comparison {
  public:
   explicit comparison(const form& how) : how_(how) {
     std::printf("kernels %s\n%-12s %-7s %-5s %6s %4s | %12s %12s %12s | %17s %17s\n", kernel_name().c_str(), "layout",
-                "hash", "keys", "target", "fill", "predicted", "certified", "measured", "certified/predicted",
-                "measured/certified");
+                "hash", "keys", "target", "fill", "expected", "exact", "measured", "exact/expected", "measured/exact");
   }
 
   void fill_and_compare(const layout_under_test& layout, const hash_under_test& hash, double target) {
@@ -163,7 +163,7 @@ class comparison {
   bool agreed() const { return disagreements_ == 0; }
 
   void print_summary() const {
-    std::printf("%d combinations, %d disagree; at most %.2f %% and %.2f sigma off\n", rows_, disagreements_,
+    std::printf("%d combinations, %d disagree; at most %.2f%% and %.2f sigma off\n", rows_, disagreements_,
                 100 * most_off_, most_sigmas_);
   }
 
@@ -185,8 +185,8 @@ class comparison {
       std::printf("%12.6e", measured);
     else
       std::printf("%12s", "-");
-    std::printf(" | %+6.2f %% %+5.2f sd", 100 * of_fill.off, of_fill.in_sigmas());
-    if (measured > 0) std::printf(" %+6.2f %% %+5.2f sd", 100 * of_queries.off, of_queries.in_sigmas());
+    std::printf(" | %+6.2f%% %+5.2f sd", 100 * of_fill.off, of_fill.in_sigmas());
+    if (measured > 0) std::printf(" %+6.2f%% %+5.2f sd", 100 * of_queries.off, of_queries.in_sigmas());
     std::printf("%s\n", wrong ? "  DISAGREE" : "");
     ++rows_;
     disagreements_ += wrong ? 1 : 0;

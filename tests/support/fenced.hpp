@@ -12,10 +12,10 @@
 
 namespace bloomery_tests {
 
-/// The fence that an array stands right against; the other one may be up to a page away.
+/// The fence that is adjacent to the array; the other fence may be up to a page away.
 enum class fence { before, behind };
 
-/// `count` zeroed words or bytes. Who reads or writes beyond the fence they stand against is ended by the system.
+/// `count` zeroed words or bytes. An access beyond the adjacent fence ends the process.
 template <class T>
 class fenced {
  public:

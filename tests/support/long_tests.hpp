@@ -1,4 +1,5 @@
-// How much to test: longer forms of tests, which BLOOMERY_LONG=1 in the environment selects, and shorter ones for sanitizers.
+// The amount of testing: longer forms of tests, selected by BLOOMERY_LONG=1 in the environment, and shorter forms for
+// sanitizers.
 #pragma once
 
 #include <cstdlib>
@@ -20,8 +21,8 @@ inline bool is_long() {
 #define BLOOMERY_TESTS_SANITIZED false
 #endif
 
-/// Whether this build has a sanitizer, which makes it several times slower. Invalid memory accesses and races show in few
-/// repetitions; the builds without a sanitizer repeat tests often enough to judge what depends on chance.
+/// Whether this build has a sanitizer, which makes it several times slower. Invalid memory accesses and races show in
+/// few repetitions; the builds without a sanitizer repeat tests often enough to judge what depends on chance.
 inline constexpr bool under_sanitizer = BLOOMERY_TESTS_SANITIZED;
 
 /// Repetitions of a test: `usual`, or `sanitized` under a sanitizer, or `in_a_long_run`.

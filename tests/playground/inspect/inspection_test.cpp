@@ -212,13 +212,13 @@ TEST_F(InspectedFile, AnswersForKeysByTheirCells) {
   filter.save(path);
   const auto i = inspect();
 
-  const json answer = i->ask(std::vector<std::string>{"key 7", "a stranger"});
+  const json answer = i->ask(std::vector<std::string>{"key 7", "an absent key"});
 
   EXPECT_EQ(answer["keys"][0]["answer"], "maybe");
   EXPECT_EQ(answer["keys"][0]["truth"], nullptr);
   EXPECT_EQ(answer["keys"][0]["cells"].size(), filter.parameters().geometry.probes);
   EXPECT_EQ(answer["keys"][0]["cells"][0]["cell"], filter.cells(std::string_view("key 7")).front());
-  EXPECT_EQ(answer["keys"][1]["answer"], filter.may_contain(std::string_view("a stranger")) ? "maybe" : "no");
+  EXPECT_EQ(answer["keys"][1]["answer"], filter.may_contain(std::string_view("an absent key")) ? "maybe" : "no");
   EXPECT_THROW(i->ask(bloomery::playground::address_range{}), bloomery::error);
 }
 

@@ -100,8 +100,8 @@ TEST_P(ShownFilter, SaysMaybeExactlyOfKeysAllOfWhoseCellsInALayerAreSet) {
   }
 }
 
-TEST_P(ShownFilter, ItsFileIsTheLibrarysAndAnswersAlike) {
-  if (filter.has_layers()) GTEST_SKIP() << "a growing filter has no file";
+TEST_P(ShownFilter, ItsFileEqualsTheLibrarysAndGivesTheSameAnswers) {
+  if (filter.has_layers()) GTEST_SKIP() << "a scalable filter has no file";
   scratch_folder folder;
   const std::string file = filter.file();
   write_file(folder / "a.bloom", file);

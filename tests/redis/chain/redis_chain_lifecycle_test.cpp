@@ -250,7 +250,7 @@ TEST_F(RedisChain, RefusesOtherThingsUnderItsNames) {
   }
   fresh();
   server->command({"HSET", "filter-bloomery", "ones:0", "x"});
-  EXPECT_TRUE(redis_chain::open(server->address()).insert("b")) << "a count that is none is counted anew";
+  EXPECT_TRUE(redis_chain::open(server->address()).insert("b")) << "an invalid count is computed again from the bits";
 }
 
 // A cursor that another client set far ahead must not cost memory for missing bitmaps.

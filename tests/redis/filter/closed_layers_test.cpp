@@ -206,7 +206,7 @@ TEST_F(RedisClosedLayers, WhatADeadWriterWroteToAClosedLayerIsNoReasonForAnAnswe
   EXPECT_TRUE(names("*x*").empty()) << names("*x*").front();
 }
 
-// The server comes back as it was before a key was inserted, and grows anew: what a copy shows is not there any more.
+// A server that restarts from an older snapshot and grows again: local copies show keys that the server has lost.
 TEST_F(RedisClosedLayers, AKeyThatAServerHasLostIsInsertedAgain) {
   test_server own;
   redis_filter f = redis_filter::create(own.address("x"), one_shard());

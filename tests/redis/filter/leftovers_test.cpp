@@ -108,7 +108,7 @@ TEST_F(RedisReplacement, ThatWasGivenUpHalfwayIsNoBarToAMerge) {
   any_filter more = f.pull();
   more.insert(std::uint64_t{1'000'000});
 
-  EXPECT_EQ(code_of([&] { f.merge(more); }), errc::locked) << "who fills it may be at it still";
+  EXPECT_EQ(code_of([&] { f.merge(more); }), errc::locked) << "another client may still be filling the new filter";
   server->command({"DEL", "{x}:n"});  // as a client that gives up does before it removes the marks
   f.merge(more);
 

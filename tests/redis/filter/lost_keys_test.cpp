@@ -52,7 +52,7 @@ TEST_F(RedisFaults, EverySingleKeyMayGoAndNoneIsAbsent) {
       redis_filter other = redis_filter::open(at("x"));
       expect_never_absent(other, keys);
       f.drop();
-      EXPECT_EQ(names("*").size(), 0u) << names("*").front() << ": nobody could make the filter again";
+      EXPECT_EQ(names("*").size(), 0u) << names("*").front() << ": no client could create the filter again";
     }
     EXPECT_GE(count, 5u);
   }
@@ -202,7 +202,7 @@ TEST_F(RedisFaults, WhoHasAnOldHandleFindsWhatIsInTheNewFilterOfAnotherHash) {
   EXPECT_EQ(count_found(f, keys_from(0, 500)), 500u);
   other.filter.seed = 7;
   EXPECT_EQ(code_of([&] { f.replace(other, [](redis_filter&) {}); }), errc::incompatible)
-      << "who inserts into both would need both hashes";
+      << "a client that inserts into both filters would need both hashes";
 }
 
 TEST_F(RedisFaults, ACopyIsNotAskedWhetherToInsert) {

@@ -314,8 +314,8 @@ struct operation {
   std::uint64_t count;
 
   friend std::ostream& operator<<(std::ostream& out, const operation& o) {
-    constexpr const char* names[] = {"insert",  "look up", "clear", "expire",    "persist",
-                                     "replace", "merge",   "cut",   "make anew", "forget scripts"};
+    constexpr const char* names[] = {"insert",  "look up", "clear", "expire",   "persist",
+                                     "replace", "merge",   "cut",   "recreate", "forget scripts"};
     return out << names[static_cast<std::size_t>(o.what)] << " by " << o.client << ": " << o.first << ", " << o.count;
   }
 };
@@ -414,9 +414,9 @@ TEST(RedisSequences, TwoClientsDoWhatTheyLikeAndTheModelHolds) {
         if (absent(f) != 0) return "an acknowledged key is absent at the end";
       }
       const redis_info i = clients[0].info();
-      if (i.rate_now > 0.01) return "the rate is above what was promised";
-      const std::uint64_t strangers = count_found(clients[1], keys_from(std::uint64_t{1} << 40, 2000));
-      if (static_cast<double>(strangers) > most_hits(0.01, 2000)) return "too many strangers are there";
+      if (i.rate_now > 0.01) return "the current FPR is above the target";
+      const std::uint64_t wrong = count_found(clients[1], keys_from(std::uint64_t{1} << 40, 2000));
+      if (static_cast<double>(wrong) > most_hits(0.01, 2000)) return "too many false positives";
     } catch (const error& e) {
       return e.what();
     }

@@ -299,18 +299,19 @@ TEST_F(RedisFilter, ReadsNoLinesWhereAPartIsGone) {
   EXPECT_EQ(code_of([&] { lines_heard(f, std::uint64_t{1} << 20); }), errc::damaged);
 }
 
-TEST_F(RedisFilter, RemovesWhatWasInsertedAndRefusesStrangers) {
+TEST_F(RedisFilter, RemovesInsertedKeysAndRefusesAbsentKeys) {
   redis_params wanted = integers(5000, 0.01);
   wanted.filter.layout = "counting";
   redis_filter f = redis_filter::create(at("counts"), wanted);
   any_filter local(f.parameters().filter);
   const auto keys = keys_from(0, 5000);
-  const auto some = keys_from(2500, 5000);  // half of them are strangers
+  const auto some = keys_from(2500, 5000);  // half of them are absent
   f.insert(std::span(keys));
   local.insert(std::span(keys));
   std::vector<removal> there(some.size()), here(some.size());
 
-  // One after another, as sorting does not change what is removed, but which stranger is taken for a key.
+  // Two calls: the order of keys within a call does not change which keys are removed, but which absent keys are
+  // false positives.
   f.remove(std::span(some).first(2500), std::span(there).first(2500));
   local.remove(std::span(some).first(2500), std::span(here).first(2500));
 
@@ -361,7 +362,7 @@ TEST_F(RedisFilter, WhatIsGoneIsNotFound) {
   EXPECT_EQ(code_of([&] { redis_filter::open(at("gone")); }), errc::not_found);
   EXPECT_EQ(server->command({"DBSIZE"}).reply().integer(), 0) << "bits were left where there is no filter";
   EXPECT_TRUE(redis_filter::create(at("gone"), integers(1000, 0.01)).insert(std::uint64_t{1}));
-  EXPECT_TRUE(f.may_contain(std::uint64_t{1})) << "it goes on with the one that was made anew";
+  EXPECT_TRUE(f.may_contain(std::uint64_t{1})) << "the handle continues with the new filter";
 }
 
 TEST_F(RedisFilter, WhoseDescriptionIsEvictedIsFoundBeforeAndAfterItWasCleared) {

@@ -1,5 +1,5 @@
-// Servers that crash in the midst of a call and come back without their last writes: what the call has inserted is there
-// when it returns.
+// Servers that crash during an insert and restart without their last writes: all keys of the call are present when it
+// returns.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
@@ -47,9 +47,9 @@ std::vector<std::filesystem::path> logs_in(const std::string& folder) {
   return found;
 }
 
-// A server with a log of its writes, behind a network of its own. Everything is in the log before it is answered, so a copy
-// of the log is the state at that moment: a crash that brings the server back to that state has cut off the last writes, as
-// "appendfsync everysec" may.
+// A server with a log of its writes, behind a network of its own. Everything is in the log before it is answered, so a
+// copy of the log is the state at that moment: a crash that brings the server back to that state has cut off the last
+// writes, as "appendfsync everysec" may.
 class crashing_server {
  public:
   explicit crashing_server(std::vector<std::string> config = {})
@@ -80,8 +80,8 @@ class crashing_server {
     server_.restart();
   }
 
-  // Acts before the server gets this portion of a call's writes. Portions have up to 64 KiB and at most 128 KiB are under
-  // way, so from the fifth on some writes have been answered.
+  // Acts before the server gets this portion of a call's writes. Portions have up to 64 KiB and at most 128 KiB are
+  // under way, so from the fifth on some writes have been answered.
   void before_writes(int portion, std::function<void()> act) { before("BITFIELD", portion, std::move(act)); }
 
   // Acts before the server gets the portion of this number that contains a text.

@@ -197,7 +197,7 @@ TEST_F(Failure, OfTheNetworkIsMendedForWhatMayRunTwiceAndToldForWhatMayNot) {
   server.command({"SET", "n", "0"});
   network.cut_after_answers(2);
   EXPECT_EQ(code_of([&] { run(r, mode::once, {"INCR", "n"}); }), errc::unavailable);
-  EXPECT_EQ(server.command({"GET", "n"}).text(), "1") << "the answer was lost, not the deed; and once it was done";
+  EXPECT_EQ(server.command({"GET", "n"}).text(), "1") << "the reply was lost, but the command ran exactly once";
   network.cut_after_questions(10);
   EXPECT_EQ(code_of([&] { run(r, mode::once, {"INCR", "n"}); }), errc::unavailable);
   EXPECT_EQ(server.command({"GET", "n"}).text(), "1");
@@ -317,9 +317,9 @@ TEST_F(Failure, OfFullBuffersDoesNotStopALargeBatch) {
   }
 }
 
-// ---- what is no server ----------------------------------------------------------------------------------------------
+// ---- peers that are not servers -------------------------------------------------------------------------------------
 
-// Answers whatever comes with the same bytes, or endlessly, with pauses.
+// A peer that replies to any bytes with the same bytes, once or endlessly, with pauses.
 class liar {
  public:
   liar(std::string bytes, bool endless, milliseconds pause = {})

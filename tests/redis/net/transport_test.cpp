@@ -150,7 +150,7 @@ TEST(Transport, GoesOnToTheNextAddressOfANameWhenOneIsSilent) {
   stage server([](std::size_t, const stage::words&) { return "+PONG\r\n"; });
   redis_address a = server.address();
   a.endpoints[0].host = "two.test";
-  // The other address, at the same port: nobody accepts, and the queue is full.
+  // The other address, at the same port: no process accepts connections, and the queue is full.
   sockaddr_in other{};
   other.sin_family = AF_INET;
   other.sin_port = htons(server.port());
