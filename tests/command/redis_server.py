@@ -100,7 +100,7 @@ class RedisServer:
         self.start()
 
     def start(self) -> None:
-        for attempt in range(5):  # somebody else may take the port first
+        for attempt in range(5):  # another process may take the port first
             if self.tcp:
                 with socket.socket() as probe:
                     probe.bind(("127.0.0.1", 0))

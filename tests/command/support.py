@@ -111,7 +111,7 @@ OCCUPANCIES: dict[int, list[list[float]]] = {}
 
 
 def occupancy_of_a_line(balls: int, cells: int) -> list[float]:
-    """Probability of each number of a line's cells that are not empty after so many balls."""
+    """Probability of each number of a line's cells that are not empty after `balls` balls."""
     known = OCCUPANCIES.setdefault(cells, [[1.0]])
     while len(known) <= balls:
         before = known[-1] + [0.0]

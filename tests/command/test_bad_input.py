@@ -200,7 +200,8 @@ class BadFiles(CommandTest):
         self.refused("check", "longer", stdin=b"key-1\n", says="too long")
 
     def test_a_flipped_byte_of_the_header_is_refused_or_harmless(self) -> None:
-        # The library's tests flip every bit (DamagedFile.WithAnyBitOfItsHeaderFlippedIsRefusedOrServedFromTheOtherSlot).
+        # The library's tests flip every bit, in
+        # DamagedFile.WithAnyBitOfItsHeaderFlippedIsRefusedOrServedFromTheOtherSlot.
         fields, zeros, slots = range(184), [*range(184, 504), *range(576, 1024), *range(1088, 4096)], [range(512, 576), range(1024, 1088)]
         for at in [*sample(fields, 12), *sample(zeros, 4), *sample(slots[0], 2), *sample(slots[1], 2)]:
             flipped = bytearray(self.whole)

@@ -21,7 +21,7 @@ def by_the_rule(rows: list[dict], prefer: str) -> tuple[str, list[str]]:
 
 
 def best_rate(bits: int, n: int) -> float:
-    """The lowest rate that any layout has in so many bits."""
+    """The lowest FPR that any layout has in a given number of bits."""
     rates = []
     for layout in LAYOUTS:
         whole = bits // BLOCK_BITS[layout] * BLOCK_BITS[layout]

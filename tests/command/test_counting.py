@@ -107,7 +107,7 @@ class Counting(CountingTest):
         quiet = self.bloomery("remove", "-q", "f", status=1, stdin=b"nobody\n")
         self.assertIn("warning: the key was not there", quiet.err)
         twin.remove([b"nobody"])
-        rest = keys(1000)[5:]  # strangers took some of them along
+        rest = keys(1000)[5:]  # removals of absent keys removed some of them
         missing = twin.remove(rest)
         last = self.bloomery("remove", "--json", "f", status=1 if missing else 0, stdin=text(rest)).json
         self.assertEqual((last["removed"], last["not_found"]), (995 - missing, missing))

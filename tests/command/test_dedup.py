@@ -1,4 +1,4 @@
-"""bloomery dedup: the first occurrence of each line, in order; what is wrongly dropped keeps to the formula, and is said."""
+"""bloomery dedup: the first occurrence of each line, in order; false drops follow the formula and are reported."""
 
 import os
 import re

@@ -202,7 +202,7 @@ class Rates(CommandTest):
                 facts = self.facts("f", "--queries", 0)
 
                 exact = certified_rate(layout, facts["bits"], facts["probes"], self.bits_of("f"), count)
-                collisions = count / (facts["bits"] // 256 * 2**32) if layout == "split_block" else 0  # of so many or so keys
+                collisions = count / (facts["bits"] // 256 * 2**32) if layout == "split_block" else 0  # expected number of colliding keys
                 with self.subTest(layout=layout, rate=rate, count=count):
                     self.assertAlmostEqual(facts["rate_now"], exact, delta=1e-6 * exact + 0.01 * collisions)
 
@@ -336,13 +336,13 @@ class Rates(CommandTest):
 
 
 class Alarms(CommandTest):
-    """The count and the bits of a filter fit each other, unless somebody chose the keys or changed one of the two."""
+    """Consistency checks: the count and the bits of a filter agree unless keys were chosen or one of the two was changed."""
 
     def facts(self, name: str) -> dict:
         return self.bloomery("info", "--json", "--queries", 0, name).json
 
     def fresh_keys(self, layout: str, bits: int, probes: int, count: int) -> list[bytes]:
-        """Keys that each set bits which no other one has set, as somebody would choose them to fill the filter."""
+        """Keys that each set bits that no other key has set, as an attacker would choose them to fill the filter."""
         taken: set[int] = set()
         chosen = []
         for key in keys(1_000_000, "chosen"):

@@ -89,7 +89,7 @@ class Installed:
         run("make", "-C", build, "-f", makefile, f"VPATH={os.path.dirname(makefile)}", PKG_CONFIG_PATH=os.path.dirname(pc))
 
         for consumer in ("consumer", "redis_consumer"):
-            # Only a shared build needs to be told where its libraries are.
+            # Only a shared build needs the location of its libraries.
             run(os.path.join(build, consumer), LD_LIBRARY_PATH=os.path.dirname(os.path.dirname(pc)))
 
     def test_every_public_header_is_installed(self) -> None:
@@ -98,7 +98,7 @@ class Installed:
 
 
 class Static(Installed, unittest.TestCase):
-    """As long as nobody configured the build otherwise."""
+    """The default build."""
 
     FIND_OPTIONS = ()
 

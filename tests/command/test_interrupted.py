@@ -17,7 +17,7 @@ STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
 def setUpModule() -> None:
-    # Who runs the tests in the background may have them ignored, and processes inherit that.
+    # Shells ignore these signals in background jobs, and child processes inherit that.
     for stop in STOPS:
         signal.signal(stop, signal.SIG_DFL)
 

@@ -15,7 +15,7 @@ ABSENT = 20_000
 
 
 def setUpModule() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # who runs the tests in the background may have it ignored
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # shells ignore it in background jobs
 
 
 class NoisyTest(CommandTest):

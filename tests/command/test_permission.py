@@ -1,4 +1,4 @@
-"""Files without permission are named, and left alone. Root may do anything, so the command runs as nobody then."""
+"""Files without permission are named and stay unchanged. For root, the command runs as the user `nobody`."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ def can_change_user() -> bool:
         return False
 
 
-@unittest.skipUnless(can_change_user(), "root here can read everything and cannot become somebody else")
+@unittest.skipUnless(can_change_user(), "root here can read everything and cannot become another user")
 class Permission(CommandTest):
     def setUp(self) -> None:
         super().setUp()

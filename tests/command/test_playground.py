@@ -70,7 +70,7 @@ class PlaygroundTest(CommandTest):
             answer += piece
 
     def ask(self, method: str, path: str, body=None, headers=None) -> tuple[int, dict, bytes]:
-        """Status, headers, body; what is no bytes is sent as JSON."""
+        """Status, headers and body of the response. A body that is not bytes is sent as JSON."""
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
@@ -232,7 +232,7 @@ class Refused(PlaygroundTest):
         self.assertEqual(s.recv(1000), b"HTTP/1.1 100 Continue\r\n\r\n")
         s.sendall(b'{"capacity":10}')
         self.assertRegex(self.rest(s), rb"\AHTTP/1.1 200 ")
-        # Of a body that will not be read, it is told so at once.
+        # A body that will not be read is refused before the client sends it.
         for lines, status in ("Origin: http://evil.example\r\nExpect: 100-continue\r\n", 403), ("Expect: coffee\r\n", 417):
             answer = self.raw(f"{head}{lines}\r\n".encode())
             self.assertRegex(answer, rb"\AHTTP/1.1 %d " % status)
@@ -309,7 +309,7 @@ class Crowds(PlaygroundTest):
         begun = time.monotonic()
         self.assert_lives()
 
-        # Each of them may take ten seconds while nobody else comes.
+        # Each of them may take ten seconds if no other client connects.
         self.assertLess(time.monotonic() - begun, 9)
 
     def test_downloads_may_be_left_half_way(self) -> None:
@@ -424,7 +424,7 @@ class Lifetime(PlaygroundTest):
         self.assertRegex(result.err, "--port")
 
     def test_a_given_port_is_taken(self) -> None:
-        # Bound, so that nobody else gets it, but not listened to.
+        # Bound, so that no other process gets the port, but not listening.
         with socket.socket() as kept:
             kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             kept.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""bloomery redis doctor: what a server's settings mean for a filter. Each risk is made on a real server, and mended."""
+"""bloomery redis doctor: what a server's settings mean for a filter. Each risk is created on a real server, and fixed."""
 
 import glob
 import os

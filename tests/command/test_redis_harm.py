@@ -50,7 +50,7 @@ class Harm(RedisTest):
         self.refused("check", address, stdin=more, says="a part of the filter is missing.*remove it with 'bloomery redis drop unix:")
         self.refused("check", "--on-damage", "error", address, stdin=more, says="a part of the filter is missing")
         found = self.bloomery("check", "--on-damage", "maybe", address, stdin=more).out.split()
-        # A sixteenth of the keys is in this shard; of the others 1 % are false positives.
+        # A sixteenth of the keys is in this shard; of the others 1% are false positives.
         self.assertTrue(30 < len(found) < 110, len(found))
         present = text(keys(20_000))
         self.assertEqual(self.bloomery("check", "--on-damage", "maybe", address, stdin=present).out, present)

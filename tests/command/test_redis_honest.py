@@ -86,7 +86,7 @@ class Union(RedisTest):
         a, b = self.build("a", "-n", 100_000), self.build("b", "-n", 100_000)
         self.bloomery("pull", "-q", b, "-o", "b.bloom")
         into = self.build("into", "-n", 100_000, lines=0)
-        # Who may change a part of the shards only is stopped midway.
+        # A user with write permission for some shards only fails midway.
         mine = [b"~{into}*", *(b"~%s*" % self.server.shard(shard, "into") for shard in range(2))]
         self.redis("ACL", "SETUSER", "half", "reset", "on", ">pw", "+@all", "%R~*", "&*", *mine)
         half = dict(os.environ, BLOOMERY_REDIS_USER="half", BLOOMERY_REDIS_PASSWORD="pw")
@@ -139,7 +139,7 @@ class Dedup(RedisTest):
 
 
 class Options(RedisTest):
-    """Of a filter that is there already: they agree with it, or are refused with what is there and what was asked."""
+    """Options for a filter that exists: they agree with it, or are refused with the found and the requested value."""
 
     def test_sharing_that_is_another(self) -> None:
         self.make_filter("file", keys(10), "-m", 512 * 64, "-k", 8, "-n", 100, "--layout", "split_block512")

@@ -12,7 +12,7 @@ GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"
 
 
 class Sealed:
-    """The bytes of a sealed filter, read independently of bloomery."""
+    """The bytes of a static filter, read independently of bloomery."""
 
     def __init__(self, file: bytes) -> None:
         self.layout = file[16:48].rstrip(b"\0").decode()
@@ -277,7 +277,7 @@ class SealOfALog(CommandTest):
         self.build("f", keys(1000))
         older = self.read("f.log")
         self.bloomery("add", "-q", "f", stdin=text(keys(20_000, "more") * 6))
-        self.bloomery("rebuild", "-q", "f")  # writes the log anew
+        self.bloomery("rebuild", "-q", "f")  # rewrites the log
         self.write("f.log", older)
 
         for command in ["seal", "f", "-o", "sealed"], ["add", "f"], ["rebuild", "f"]:

@@ -1,4 +1,4 @@
-"""--secret and keygen: filters that only their key can ask, and what is said when it is missing, wrong or no key at all."""
+"""--secret and keygen: filters that can be read only with their key; errors for missing, wrong and malformed keys."""
 
 import os
 import re

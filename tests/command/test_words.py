@@ -1,4 +1,4 @@
-"""How the words of a command line become options, values and arguments, and what is said of words that do not fit."""
+"""The parsing of command lines into options, values and arguments, and the errors for invalid words."""
 
 import unittest
 
