@@ -1,7 +1,7 @@
-# The tests of a build for another processor, which run in an emulator: fewer test_sources, and a GoogleTest for it.
+# Tests of a cross build, which run in an emulator: a part of test_sources, and GoogleTest built for the target.
 #
-# These files test what depends on the processor: kernels, and the order of bytes in hashes, layouts and files. Another
-# program wrote tests/golden/ on another machine.
+# These files test code that depends on the processor: kernels, and the byte order of hashes, layouts and files. The
+# files in tests/golden/ were written by another program on another machine.
 set(files "bulk_insert|fill_statistics|(damaged_|golden_|shared_)?file|file_limits|fold|hash_span|hashes|layout")
 string(APPEND files "|kernels|kernel_sets|kernel_choice|single_key")
 list(FILTER test_sources INCLUDE REGEX "/(${files})_test\\.cpp$")

@@ -1,5 +1,5 @@
-// What advise() takes: the same sizes as complete() and real filters have, the rule kept for whatever is asked, limits
-// to the byte, contradictions named, and every promise in its sentences true.
+// The advice of advise(): the sizes of complete() and of real filters, the rule of choice for random requirements,
+// memory limits that are exact to the byte, named contradictions, and sentences that hold.
 #include <bloomery/advice.hpp>
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/fuse.hpp>

@@ -1,4 +1,5 @@
-// The experiment of `analyze` beside a plain one that inserts and asks key by key, and the axes of its charts.
+// The experiment of `analyze`, compared with a plain one that inserts and looks up key by key, and the axes of its
+// charts.
 #include "app/experiment.hpp"
 #include "app/addresses.hpp"
 #include "cli/text/axis.hpp"

@@ -1,4 +1,4 @@
-// Sets of keys in memory against std::unordered_set, also where hashes collide.
+// Sets of keys in memory, compared with std::unordered_set, also for colliding hashes.
 #include "cli/io/key_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Numbers as people write them, parsed and formatted.
+// Parsing and formatting of numbers as people write them.
 #include "app/numbers.hpp"
 
 #include "support/errors.hpp"

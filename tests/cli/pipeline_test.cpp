@@ -1,4 +1,4 @@
-// The parts of the command that can be tested by themselves: the pipeline, the exact set, and the cutting of input.
+// Parts of the command on their own: the pipeline, the exact set, and the splitting of input.
 #include "app/pipeline.hpp"
 #include "cli/io/hash_set.hpp"
 #include "cli/io/records.hpp"

@@ -1,4 +1,4 @@
-// Records of CSV and JSON Lines: wherever the text is cut into pieces, the same records come out, with the same keys.
+// Records of CSV and JSON Lines: the same records and keys, however the text is split into chunks.
 #include "cli/io/records.hpp"
 
 #include "support/files.hpp"

@@ -1,5 +1,5 @@
 // seen_lines: a filter in a file never holds a line that the output lacks, and holds every line once the output has it.
-// A window in a file remembers what its copy in memory remembers, whenever the lines are written.
+// A window in a file gives the same answers as its copy in memory, whenever the lines are written.
 #include "cli/commands/seen_lines.hpp"
 
 #include "support/files.hpp"

@@ -1,4 +1,4 @@
-// The smallest program that uses bloomery from outside: one key in, the same key found.
+// The smallest program that uses an installed bloomery: one insert and one lookup.
 #include <bloomery/filter.hpp>
 
 int main() {

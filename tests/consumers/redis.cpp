@@ -1,4 +1,4 @@
-// The smallest program that uses bloomery::redis from outside. It asks no server: it reads an address and plans a
+// The smallest program that uses an installed bloomery::redis. It needs no server: it parses an address and plans a
 // filter.
 #include <bloomery/filter.hpp>
 #include <bloomery/redis/address.hpp>

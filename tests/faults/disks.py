@@ -1,7 +1,7 @@
-"""A disk that is really full: each round works on a small tmpfs, whose size leaves some room, or none, for the run.
+"""Full disks: each round works on a small tmpfs that has little or no free space for the run.
 
-tmpfs takes pages when they are first written, so files with holes and mapped memory meet the limit too, which an injected
-error cannot show. Mounting needs a mount namespace of our own; run.py starts itself again in one.
+tmpfs allocates pages at the first write, so sparse files and mapped memory reach the limit too, which an injected error
+cannot show. Mounting requires a separate mount namespace, in which run.py restarts itself.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""The folder of one round: the files that a command works on, the command's end, and what the files hold afterwards.
+"""The folder of one round: the files that a command works on, its exit, and the contents of the files afterwards.
 
 Keys and messages are kept outside the folder, so that every file in it belongs to the command.
 """

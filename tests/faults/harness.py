@@ -1,4 +1,4 @@
-"""Rounds of all rows in turn, and their figures."""
+"""The schedule of rounds, which takes all rows in turn, and their statistics."""
 
 import argparse
 import os

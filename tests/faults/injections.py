@@ -1,8 +1,8 @@
-"""Faults at system calls, by strace: an error, or a kill, at call number N of a kind.
+"""Faults of system calls, injected by strace: an error, or a kill, at call number N of a kind.
 
-An undisturbed run shows the calls. What the dynamic loader does is left out, and so are messages. All runs have one thread
-of their own (-j 1), so that call number N is the same one every time. (strace's --seccomp-bpf would be quicker, but with
-it no signal is injected.)
+An undisturbed run lists the calls. Calls of the dynamic loader and writes of messages are left out. All runs have one
+thread (-j 1), so that call number N is the same in each of them. (strace's --seccomp-bpf would be faster, but then strace
+injects no signals.)
 """
 
 import os

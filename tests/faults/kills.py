@@ -1,6 +1,6 @@
-"""kill -9 at any moment, SIGINT and SIGTERM, and a limit on the size of files that is reached in the middle of a write.
+"""kill -9, SIGINT and SIGTERM at random moments, and a file size limit that is reached in the middle of a write.
 
-One round of three is in the last tenth of the command's time, where files get their names.
+One round in three is in the last tenth of the command's run time, when files get their final names.
 """
 
 import random

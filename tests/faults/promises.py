@@ -1,11 +1,11 @@
-"""What a verb promises, as code: a row prepares files, knows the command, and judges what a disturbed run has left.
+"""The promises of each verb, as code: a row prepares files, has a command, and checks the files of a disturbed run.
 
-  Row          the steps of a round, and the checks that all verbs share
-  Replaces     its files are the old ones or the new ones, whole: build, union, fold, remove, ...
-  Inserts      its file is changed in place and always has the keys of earlier runs: add, rebuild
-  Prints       its results are lines, and the next run prints all of them: dedup
+  Row          the steps of a round, and the checks for all verbs
+  Replaces     verbs whose files are the complete old or the complete new ones: build, union, fold, remove, ...
+  Inserts      verbs that change a file in place, which always has the keys of earlier runs: add, rebuild
+  Prints       verbs whose results are lines, which the next run prints completely: dedup
 
-The truth never comes from the run that is judged: it is a set of keys, or a filter that undisturbed commands made of them.
+The reference never comes from the tested run: it is a set of keys, or a filter that undisturbed commands built from them.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """The stateful verbs on files, one row each. dedup is in rows_dedup.py, filters on Redis are in rows_redis.py.
 
-`old` are keys of earlier runs, `new` those of the run that is disturbed, `other` are in no filter.
+`old` are keys of earlier runs, `new` are keys of the disturbed run, and `other` are in no filter.
 """
 
 import os

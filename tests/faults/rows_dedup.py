@@ -1,4 +1,4 @@
-"""dedup: no line is lost. The output of all runs together has every distinct line; after a kill some may be there twice."""
+"""dedup: no line is lost. The output of all runs together has every distinct line; after a kill, some may occur twice."""
 
 import random
 from collections.abc import Callable

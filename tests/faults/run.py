@@ -2,11 +2,11 @@
 
   run.py kills | injections | disks [--command FILE] [--seconds N | --rounds N] [--seed N] [--row NAME ...] [--round N]
 
-A round prepares a folder, disturbs a run of a verb in it, looks at what is left, and runs the same command again. Rounds of
-all rows take turns until the time is over; every row has at least one. A round that fails prints what was done and how to
-repeat it, and its folder is kept. docs/reliability.md has the promises.
+A round prepares a folder, disturbs a run of a verb in it, checks the files, and runs the same command again. Rounds of all
+rows take turns until the time is over; every row has at least one. A round that fails prints its steps and how to repeat
+it, and its folder is kept. docs/reliability.md has the promises.
 
-Exit status: 0 all promises were kept, 1 some were not, 77 something could not be tested, which ctest shows as skipped.
+Exit status: 0 all promises were kept, 1 some were not, 77 a part could not be tested, which ctest shows as skipped.
 """
 
 import argparse

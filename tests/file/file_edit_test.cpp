@@ -1,4 +1,4 @@
-// file_edit, which changes a file as a whole at commit(), and files of counting filters, which it is for.
+// file_edit, which replaces a file at commit(), and files of counting filters, which are changed by it.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/measure.hpp>

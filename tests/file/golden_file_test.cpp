@@ -1,5 +1,5 @@
-// Golden files, which tests/golden/make_golden.py wrote by docs/format.md: the library saves the same bytes and reads
-// them.
+// Golden files, which tests/golden/make_golden.py wrote from docs/format.md: the library saves the same bytes and reads
+// the files.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layered_filter.hpp>

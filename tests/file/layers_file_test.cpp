@@ -1,4 +1,4 @@
-// The file of a filter that has grown: what is saved comes back, and damaged or hostile files are refused.
+// Layers files: a saved filter is restored, and damaged or hostile files are refused.
 //
 // Offsets are those of docs/format.md.
 #include <bloomery/any_filter.hpp>

@@ -1,6 +1,6 @@
-// Pages that are verified before their first use: a damaged file never gives a wrong answer, whatever kind it is.
+// Verification of pages before their first use: a damaged file never gives a wrong answer, for any kind of filter.
 //
-// The oracle is the filter in memory from which the file was saved.
+// The reference is the filter in memory that was saved.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/filter_handle.hpp>

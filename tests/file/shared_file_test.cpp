@@ -1,4 +1,4 @@
-// Files that several processes share: locks, and writers that are killed.
+// Files shared by several processes: locks, and killed writers.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/mapped_storage.hpp>

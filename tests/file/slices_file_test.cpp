@@ -1,4 +1,4 @@
-// The file of a shared filter with a window: answers at any time, and damaged or hostile files are refused.
+// Files of copied sliding-window filters: answers at any time, and refusal of damaged or hostile files.
 //
 // Offsets are those of docs/format.md.
 #include <bloomery/any_filter.hpp>

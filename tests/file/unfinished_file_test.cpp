@@ -1,5 +1,5 @@
-// New files and what a killed process leaves of them: fixed names, locks, links of others, file systems without locks
-// or without unnamed files; and sequence numbers near their end.
+// Unfinished files and the leftovers of killed processes: fixed names, locks, foreign links, file systems without locks
+// or without unnamed files; and sequence numbers near their maximum.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/new_file.hpp>
 #include <bloomery/rebuilding_filter.hpp>

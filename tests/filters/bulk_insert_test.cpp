@@ -1,7 +1,7 @@
-// insert_all against the definition: the same bytes as keys one by one, whatever order and threads it takes.
+// insert_all, compared with inserting keys one by one: the same bytes for any order and number of threads.
 //
-// With three threads or more, filters beyond a core's own cache are filled partition by partition. With one or two it
-// depends on the processor, so that tests of partitions themselves ask for more.
+// With three threads or more, filters larger than a core's private cache are filled partition by partition. With one or
+// two threads, this depends on the processor, so tests of partitions use more.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bulk_insert.hpp>
 #include <bloomery/filter.hpp>

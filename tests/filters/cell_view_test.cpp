@@ -1,4 +1,4 @@
-// The cells of every layout and scheme beside a walk over the bytes, which shares no code with the library.
+// The cells of every layout and scheme, compared with a walk over the bytes that shares no code with the library.
 #include <bloomery/cells.hpp>
 
 #include <bloomery/any_filter.hpp>

@@ -1,6 +1,6 @@
-// concurrent_filter<>: the same bits as filter<> from however many threads, and what it promises to those that race.
+// concurrent_filter<>: the same bits as filter<> for any number of threads, and its guarantees for racing threads.
 //
-// ThreadSanitizer runs these tests too; they keep what the threads share to the filter and to what their names say.
+// These tests also run under ThreadSanitizer, so their threads share only the filter and the objects under test.
 #include <bloomery/concurrent_filter.hpp>
 #include <bloomery/detail/atomic_words.hpp>
 #include <bloomery/detail/bits.hpp>

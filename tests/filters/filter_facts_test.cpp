@@ -1,4 +1,4 @@
-// filter_handle::info(): what each kind of filter reports, against the bytes, files and keys themselves.
+// filter_handle::info(): the facts of each kind of filter, compared with bytes, files and keys.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/key_log.hpp>

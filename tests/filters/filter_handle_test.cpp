@@ -1,4 +1,4 @@
-// filter_handle: capabilities that follow from parameters, copies in memory, and when a filter is overfull.
+// filter_handle: capabilities derived from parameters, copies in memory, and overfull filters.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>

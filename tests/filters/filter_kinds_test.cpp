@@ -1,4 +1,4 @@
-// Keys, parameters, hashes and files of another kind: filter<> and any_filter refuse them and stay as they are.
+// Mismatched keys, parameters, hashes and files: filter<> and any_filter refuse them and stay unchanged.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter.hpp>
 

@@ -1,4 +1,4 @@
-// filter<> and any_filter: the same bytes from both and from files, and what each call promises.
+// filter<> and any_filter: the same bytes from both and from files, and the contract of each call.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/filter.hpp>

@@ -1,4 +1,4 @@
-// Folded filters against those that the same keys make at the smaller size, byte for byte.
+// Folded filters, compared byte for byte with filters of the same keys that were built at the smaller size.
 #include <bloomery/fold.hpp>
 
 #include <bloomery/any_filter.hpp>

@@ -1,4 +1,4 @@
-// One call for keys of every form: text, integers, and hashes made elsewhere.
+// key_span: one call for keys of every form: text, integers, and hashes computed elsewhere.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/key.hpp>

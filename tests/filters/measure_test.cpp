@@ -1,5 +1,5 @@
-// Measured rates: their intervals against published values and exact binomial sums, their keys, and their independence
-// of threads.
+// Measured false-positive rates: their intervals, compared with published values and exact binomial sums; their keys;
+// and the same result for any number of threads.
 #include <bloomery/measure.hpp>
 
 #include <bloomery/any_filter.hpp>

@@ -1,5 +1,5 @@
-// scalable_filter with any number of layers, against sets of keys, a model made of the definition of the layout, and
-// the laws of chance.
+// scalable_filter with any number of layers, compared with sets of keys, with a model written from the definition of
+// the layout, and with probability bounds.
 #include <bloomery/scalable_filter.hpp>
 
 #include <bloomery/filter.hpp>

@@ -1,4 +1,5 @@
-// Sliding-window filters against a model that keeps every key with its time, and a twin of their cells made of sets.
+// Sliding-window filters, compared with a model that keeps the time of every key, and with a model of their cells made
+// of sets.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/sliding_window_filter.hpp>

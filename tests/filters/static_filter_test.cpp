@@ -1,4 +1,4 @@
-// Static filters: every key is found, the rate is exact, the bytes depend on the set alone, and false bytes are
+// Static filters: every key is found, the FPR is exact, the bytes depend on the set alone, and invalid bytes are
 // refused.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/fuse.hpp>

@@ -1,5 +1,5 @@
-// Secrets: SipHash beside its published vectors and beside OpenSSL; keys, their files and check values; keyed filters
-// in memory and in files, which open with their key alone and have nothing of it in them.
+// Secrets: SipHash, compared with its published vectors and with OpenSSL; keys, key files and check values; keyed
+// filters in memory and in files, which open only with their key and contain no part of it.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/concurrent_filter.hpp>
 #include <bloomery/filter.hpp>

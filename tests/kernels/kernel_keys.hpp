@@ -1,4 +1,5 @@
-// Keys for tests of kernels, in each form that kernels take: random and repeated ones, and corners of the arithmetic.
+// Keys for tests of kernels, in each form that kernels take: random keys, repeated keys and edge cases of the
+// arithmetic.
 #pragma once
 
 #include <bloomery/hash.hpp>

@@ -1,4 +1,5 @@
-// The other calls of a set of kernels against plain loops: hash64s, the scatter into partitions, and counts of bits.
+// The other functions of a kernel set, compared with plain loops: hash64s, the scatter into partitions, and counts of
+// bits.
 //
 // KernelSet runs once for each set of this build. Sets that this processor cannot run are skipped.
 #include <bloomery/detail/bits.hpp>

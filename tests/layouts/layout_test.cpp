@@ -1,5 +1,5 @@
-// Layouts against their definitions written out, and their batches against one key at a time, bit for bit. The kernels
-// behind the batches have tests of their own: kernels_test.cpp.
+// Layouts, compared with their definitions written out, and their batches, compared with single keys, bit for bit. The
+// kernels behind the batches have their own tests: kernels_test.cpp.
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/layout.hpp>

@@ -1,4 +1,4 @@
-// A layout of a user's own takes part in everything; only one that says blocks_by is sorted by block.
+// User-defined layouts: bulk inserts partition keys by block only if the layout declares blocks_by.
 #include <bloomery/filter.hpp>
 
 #include <gtest/gtest.h>

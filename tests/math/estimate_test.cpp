@@ -1,4 +1,5 @@
-// Estimates from set bits: their error bars against all ways to place a few keys, and against thousands of filters.
+// Estimates from set bits: their standard deviations, compared with all placements of a few keys and with thousands of
+// filters.
 //
 // Z zeros of m bits, n keys, k probes, B blocks of b bits; J is Jaccard's index, shared keys over all keys.
 #include <bloomery/measure.hpp>

@@ -1,5 +1,5 @@
-// What a trial expects: a property that does not hold is thrown, in words; and the exact probabilities of a binomial
-// distribution, for properties that hold on average.
+// Expectations of a trial: a violated property throws a message; and exact binomial probabilities, for properties that
+// hold on average.
 #pragma once
 
 #include <bloomery/filter_handle.hpp>

@@ -1,4 +1,4 @@
-// Filters in memory and in files, as most kinds of the model test have them.
+// Subjects of the model test for filters in memory and in files.
 #pragma once
 
 #include "model/subject.hpp"

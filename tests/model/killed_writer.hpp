@@ -1,4 +1,4 @@
-// A process that inserts keys into a filter and is killed while it does, or right behind.
+// A process that inserts keys into a filter and is killed during the insert or right after it.
 #pragma once
 
 #include "model/expect.hpp"

@@ -1,4 +1,4 @@
-// Kinds that lose keys again: sliding-window filters and counting filters.
+// Kinds that lose keys: sliding-window filters and counting filters.
 #include "model/file_subject.hpp"
 
 #include <bloomery/rebuilding_filter.hpp>

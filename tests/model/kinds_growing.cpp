@@ -1,5 +1,5 @@
-// Kinds that take more keys than they were made for: scalable filters, which add layers, and rebuilding filters, which
-// keep a log.
+// Kinds that take more keys than their first capacity: scalable filters, which add layers, and rebuilding filters,
+// which keep a key log.
 #include "model/file_subject.hpp"
 
 #include <bloomery/rebuilding_filter.hpp>

@@ -1,5 +1,5 @@
-// Kinds that keep every key: in memory, in mapped files, for many threads, of each layout, scheme and hash; and filters
-// that never change.
+// Kinds that keep every key: in memory, in mapped files, for concurrent threads, with each layout, scheme and hash; and
+// static filters.
 #include "model/file_subject.hpp"
 
 #include <bloomery/concurrent_filter.hpp>

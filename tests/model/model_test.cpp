@@ -1,6 +1,6 @@
 // The model of every kind of filter without a server: random operations, compared with an exact set after each.
 //
-// Read operation.hpp for what is done, trial.hpp for what is compared, and kinds_*.cpp for what each kind promises.
+// Read operation.hpp for the operations, trial.hpp for the comparisons, and kinds_*.cpp for the promises of each kind.
 #include "model/run.hpp"
 
 #include <vector>

@@ -1,7 +1,6 @@
-// Operations of the model test: what is done to a filter, in a form that can be drawn, printed, read back and
-// simplified.
+// Operations of the model test, in a form that can be drawn at random, printed, parsed and simplified.
 //
-// Keys are numbers from 0 to universe - 1; key_maker turns them into text or integers, others for each salt.
+// Keys are numbers from 0 to universe - 1; key_maker turns them into text or integers, which differ for each salt.
 #pragma once
 
 #include <bloomery/key.hpp>

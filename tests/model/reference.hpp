@@ -1,5 +1,5 @@
-// The exact set that a filter is compared with: which keys it must find, which it must have forgotten, and about which
-// it may say either.
+// The exact set that a filter is compared with: the keys that must be found, the keys that must be absent, and the keys
+// for which both answers are correct.
 #pragma once
 
 #include "model/operation.hpp"

@@ -1,5 +1,5 @@
-// What the model test needs to know of a kind of filter: how to make one, what can be done to it besides the calls of
-// filter_handle, and what it promises. The promises are stated here by the test, not asked of the filter.
+// The interface of the model test to a kind of filter: its creation, its operations besides those of filter_handle, and
+// its promises. The test states the promises here; it does not read them from the filter.
 #pragma once
 
 #include "model/operation.hpp"

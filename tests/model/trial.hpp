@@ -1,5 +1,5 @@
-// A trial: one filter and its reference go through a sequence of operations, and everything that can be compared is
-// compared after each of them.
+// A trial: a filter and its reference execute a sequence of operations, and everything comparable is compared after
+// each operation.
 #pragma once
 
 #include "model/expect.hpp"

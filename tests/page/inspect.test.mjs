@@ -1,4 +1,5 @@
-// The Inspect view, compared with the command's output for the same filters, also while they change, vanish and return.
+// The Inspect view, compared with the command's output for the same filters, also while files change, disappear and
+// return.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";

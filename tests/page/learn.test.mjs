@@ -1,5 +1,5 @@
-// The Learn view as readers use it: by keyboard in English, by mouse on a phone in Chinese. The chapters are compared
-// with the bits of the original tutorial, the exact formula, and the command.
+// The Learn view: by keyboard in English, and by mouse on a phone in Chinese. The chapters are compared with the bits
+// of the original tutorial, the exact formula, and the command.
 import assert from "node:assert/strict";
 import process from "node:process";
 import zlib from "node:zlib";

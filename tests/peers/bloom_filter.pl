@@ -1,4 +1,4 @@
-# A filter of the real Bloom::Filter, with salts of ours in place of its random ones:
+# A filter of the real Bloom::Filter, with given salts instead of its random salts:
 #
 #   perl bloom_filter.pl CAPACITY RATE PREFIX COUNT  ->  bits, salts, hex of the filter's bytes
 #

@@ -1,4 +1,4 @@
-// function_ref and callback: what is empty, who owns the callable, and that copies are independent.
+// function_ref and callback: empty values, ownership of the callable, and independent copies.
 #include <bloomery/detail/function_ref.hpp>
 
 #include <gtest/gtest.h>

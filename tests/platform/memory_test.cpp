@@ -1,4 +1,4 @@
-// The memory that a process may still allocate: read from system folders made for the test, and under real limits.
+// The memory that a process may still allocate: read from simulated system folders, and under real limits.
 #include "platform/memory.hpp"
 
 #include <bloomery/any_filter.hpp>

@@ -1,4 +1,4 @@
-// What suites of tests with servers have in common: one server, or one cluster, for all tests of a suite.
+// Fixtures of tests with servers: one server, or one cluster, for all tests of a suite.
 #pragma once
 
 #include "redis/cluster.hpp"

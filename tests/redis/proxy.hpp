@@ -1,4 +1,5 @@
-// A network for tests, between a client and a server: it can be cut, stopped, slowed and made to give out drops.
+// A network proxy for tests, between a client and a server: it can cut, stop and slow connections, and forward data in
+// small pieces.
 #pragma once
 
 #include "redis/servers.hpp"

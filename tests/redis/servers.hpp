@@ -1,7 +1,7 @@
-// Servers of Redis or Valkey for tests, started by them and ended with them.
+// Redis or Valkey servers for tests, which start and stop them.
 //
-// BLOOMERY_VALKEY_SERVER names another binary; command/another_server.py runs the same tests with it once more. Without
-// a server tests are skipped:
+// BLOOMERY_VALKEY_SERVER names another binary, with which command/another_server.py runs the same tests. Without a
+// server, tests are skipped:
 //
 //   test_server server;  // or with options
 //   if (!server.is_there()) GTEST_SKIP() << test_server::how_to_get_one;

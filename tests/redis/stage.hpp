@@ -1,4 +1,5 @@
-// A server by hand, for what no real one can be brought to do: a function says what it answers to each command.
+// A scripted server, for replies that a real server cannot be made to send: a function returns the reply to each
+// command.
 #pragma once
 
 #include "redis/servers.hpp"

@@ -1,5 +1,5 @@
-// The choice of a layout: the rule, recomputed here from the layouts' own sizes, and that the short cut of complete()
-// comes to the same.
+// The choice of a layout: the rule, recomputed from the sizes of all layouts, and the shortcut of complete(), which
+// must agree.
 #include <bloomery/advice.hpp>
 
 #include <bloomery/error.hpp>

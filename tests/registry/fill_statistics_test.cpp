@@ -1,5 +1,5 @@
-// Exact rates of the present bits against counting: of all ways in which a key can choose its block and its bits, the
-// share that finds only set bits. These tests read bits one by one.
+// Exact FPRs of the present bits, compared with counting: the share of all choices of a block and its bits that find
+// only set bits. These tests read bits one by one.
 //
 // m bits, k probes, B blocks.
 #include "registry/fill_statistics.hpp"

@@ -1,4 +1,4 @@
-// Schemes beside the real systems, byte for byte, where these are installed (tools/install-dependencies test).
+// Schemes, compared byte for byte with the real systems, where these are installed (tools/install-dependencies test).
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/scheme.hpp>
 

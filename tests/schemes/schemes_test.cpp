@@ -1,4 +1,5 @@
-// Schemes against the exact figures of the systems they imitate, and their rates against counted false positives.
+// Schemes, compared with the exact figures of the systems that they imitate, and their expected FPRs, compared with
+// counted false positives.
 #include <bloomery/scheme.hpp>
 
 #include <bloomery/detail/bits.hpp>

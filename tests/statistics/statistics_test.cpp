@@ -1,7 +1,7 @@
 // Filters against an exact set: no false negatives, and as many false positives as the formulas predict.
 //
-// n keys, m bits, k probes, B blocks. The expected number of false positives is queries * rate; the variance counts the
-// luck of the queries (binomial) and the luck of the filter's fill (given with each layout below).
+// n keys, m bits, k probes, B blocks. The expected number of false positives is queries * rate; the variance is
+// that of the queries (binomial) plus that of the filter's fill (given with each layout below).
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/filter.hpp>
 

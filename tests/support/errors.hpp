@@ -1,4 +1,4 @@
-// What an action throws, for tests of errors.
+// The error that an action throws, for tests of errors.
 #pragma once
 
 #include <bloomery/error.hpp>

@@ -1,4 +1,4 @@
-// Memory between two pages that may not be touched, for tests of code that must stay within its bounds.
+// Memory between two inaccessible pages, for tests of code that must stay within its bounds.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// Files for tests: a folder that goes away, whole files in and out.
+// Files for tests: a temporary folder, and reading and writing of whole files.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Other processes for tests: work in a child, and a lock-step with it.
+// Child processes for tests, in lockstep with the test.
 #pragma once
 
 #include <sys/wait.h>

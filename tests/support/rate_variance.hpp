@@ -1,5 +1,5 @@
-// How far one filter's own FPR may be from the mean over all filters: by the chance of its fill. judgement_test.cpp
-// compares these variances with those of hundreds of filters.
+// The variance of the FPR of one filter, caused by the chance of its fill. judgement_test.cpp compares these variances
+// with those of hundreds of filters.
 //
 // n keys, m bits, k probes.
 #pragma once

@@ -1,4 +1,4 @@
-// The cases of the fault suite: each plays a round of one real failure against real servers.
+// Cases of the fault suite: each plays one round of a real failure against real servers.
 #pragma once
 
 #include "faults/redis/crowd.hpp"

@@ -1,4 +1,4 @@
-// Failures of servers that have others: masters with replicas, nodes of a cluster, a master that a sentinel watches.
+// Failures of replicated servers: masters with replicas, nodes of a cluster, a master that a sentinel watches.
 #include "faults/redis/cases.hpp"
 
 #include "redis/cluster.hpp"

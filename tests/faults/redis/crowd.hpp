@@ -1,5 +1,5 @@
-// A crowd: clients that insert into one shared filter and look up its keys while servers fail, and the record of what
-// was acknowledged to them.
+// Concurrent clients that insert into one shared filter and look up its keys while servers fail, and the record of
+// acknowledged keys.
 #pragma once
 
 #include <bloomery/error.hpp>

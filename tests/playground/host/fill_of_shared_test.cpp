@@ -1,5 +1,5 @@
-// How full shared filters are, read while others fill or replace them, and whatever they are made of: honest ones are
-// never uneven.
+// Fill ratios of shared filters of every kind, read while other clients fill or replace them: correct filters are never
+// reported as uneven.
 #include "playground/host/fill_of_shared.hpp"
 
 #include "redis/filters.hpp"

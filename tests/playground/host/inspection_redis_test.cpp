@@ -1,4 +1,4 @@
-// Inspections of filters on servers that the tests start, while others change, replace or remove them.
+// Inspections of filters on real servers, while other clients change, replace or remove them.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/measure.hpp>

@@ -1,4 +1,4 @@
-// The original of redis_chain, in memory: Guava's positions, plain bitmaps, keys one by one.
+// A model of the original Java program in memory: Guava's positions, plain bitmaps, one key at a time.
 #pragma once
 
 #include "support/md5.hpp"

@@ -1,4 +1,4 @@
-// The chain in a cluster, where each of its bitmaps has a slot of its own.
+// The chain in a cluster, where each bitmap has its own slot.
 #include "redis/chain/chain_model.hpp"
 #include "redis/cluster.hpp"
 #include "redis/fixtures.hpp"

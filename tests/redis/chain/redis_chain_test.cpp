@@ -1,5 +1,5 @@
-// The chain against a model of the original in memory (Guava's positions, plain bitmaps, one key at a time), and beside
-// the original on one server.
+// The chain, compared with a model of the original in memory (Guava's positions, plain bitmaps, one key at a time), and
+// with the original on one server.
 #include <bloomery/redis/chain.hpp>
 
 #include "redis/chain/chain_fixture.hpp"

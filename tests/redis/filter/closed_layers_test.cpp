@@ -1,4 +1,4 @@
-// Copies of closed layers: what they save, and that no acknowledged key is lost by them.
+// Local copies of closed layers: the requests that they save, and the presence of every acknowledged key.
 #include "redis/filter/closed_layers.hpp"
 
 #include <bloomery/error.hpp>

@@ -1,5 +1,4 @@
-// concurrent_redis_filter: answers of many threads are those of one, errors reach the calls they concern, and no call
-// takes longer than it may.
+// concurrent_redis_filter: the same answers as for one thread, errors for the affected calls only, and time limits.
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis/concurrent.hpp>

@@ -1,4 +1,4 @@
-// Copies of shared filters that grow: the same answers, and the same bits on another server name.
+// Copies of shared scalable filters: the same answers, and the same bits when pushed under another name.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>

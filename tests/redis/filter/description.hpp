@@ -1,4 +1,4 @@
-// A server for tests of filters whose description is lost. The clock of checks is moved, not waited for.
+// A server for tests of filters whose description is lost. The tests advance the clock of checks instead of waiting.
 #pragma once
 
 #include <bloomery/error.hpp>

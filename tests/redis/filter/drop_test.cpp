@@ -1,5 +1,5 @@
-// Shared filters that are dropped while clients use them. The truth is the list of keys on the server: no client brings
-// a dropped filter back.
+// Shared filters that are dropped while clients use them. The reference is the list of keys on the server: no client
+// creates a dropped filter again.
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>
 

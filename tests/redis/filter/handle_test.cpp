@@ -1,4 +1,4 @@
-// Handles of filters on a server: what callers that read shards get from them.
+// Handles of filters on a server: their shards, their facts, and refused calls.
 #include <bloomery/redis/handle.hpp>
 
 #include "redis/filters.hpp"

@@ -1,5 +1,5 @@
-// Plans of shared filters for sizes, rates and shards of any kind: each keeps its rate by the exact formula, or is
-// refused.
+// Plans of shared filters for all sizes, target FPRs and numbers of shards: each plan keeps its target by the exact
+// formula, or is refused.
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/redis/plan.hpp>

@@ -1,5 +1,5 @@
-// A shared filter on a cluster while its slots move, its masters die and its replicas are behind; and random sequences
-// of what two clients may do to one filter. The model is what was acknowledged.
+// A shared filter on a cluster with moving slots, failing masters and delayed replicas; and random sequences of
+// operations of two clients on one filter. The reference is the set of acknowledged keys.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>

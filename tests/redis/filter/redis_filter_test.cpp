@@ -1,4 +1,5 @@
-// A shared filter on a real server, beside local filters with the same keys, exact formulas, and what happens to it.
+// A shared filter on a real server, compared with local filters of the same keys and with exact formulas, and its
+// lifecycle.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>

@@ -1,5 +1,5 @@
-// Repair of shared filters that have lost shards: no acknowledged key is reported absent, before, during and after it.
-// The truth is the list of acknowledged keys.
+// Repair of shared filters that have lost shards: no acknowledged key is reported absent before, during or after it.
+// The reference is the list of acknowledged keys.
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/redis.hpp>

@@ -1,4 +1,4 @@
-// A shared filter that is replaced by several clients at once, some of which do not receive their answers.
+// Replacement of a shared filter by several clients at once, some of which do not receive their replies.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/redis.hpp>

@@ -1,4 +1,4 @@
-// Addresses: what is one, what is not, and that no message has a password.
+// Addresses of servers: valid ones, invalid ones, and no password in any message.
 #include <bloomery/redis/address.hpp>
 
 #include "support/errors.hpp"

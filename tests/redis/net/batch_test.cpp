@@ -1,4 +1,4 @@
-// Slots, commands in the protocol's bytes, digests of scripts.
+// Batches of commands: slots, encoding in the protocol, and digests of scripts.
 #include "redis/net/batch.hpp"
 
 #include <gtest/gtest.h>

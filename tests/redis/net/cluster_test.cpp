@@ -1,4 +1,4 @@
-// The router with a cluster: slots that move, masters that die.
+// The router with a cluster: moving slots and failing masters.
 #include "redis/cluster.hpp"
 
 #include "redis/fixtures.hpp"

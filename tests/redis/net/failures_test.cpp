@@ -1,4 +1,5 @@
-// The router when something is wrong: servers that die, refuse, load, or are none; networks that are cut or slow; TLS.
+// The router under failures: servers that die, refuse commands, load data or are not servers; networks that are cut or
+// slow; TLS.
 #include "redis/net/router.hpp"
 #include "redis/proxy.hpp"
 #include "redis/servers.hpp"

@@ -1,4 +1,4 @@
-// Replies out of bytes: however they are cut, and whatever they are.
+// The parser of replies: any split into chunks, and any bytes.
 #include "redis/net/reader.hpp"
 
 #include "redis/net/batch.hpp"

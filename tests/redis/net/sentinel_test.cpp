@@ -1,4 +1,4 @@
-// Sentinels: the master that they name is used, checked and left, and what they reply is not trusted.
+// Sentinels: the master that they name is used, verified and replaced, and their replies are not trusted.
 #include <bloomery/error.hpp>
 #include <bloomery/redis/address.hpp>
 

@@ -1,4 +1,4 @@
-// The way to the servers in situations that real ones come to seldom, played by hand.
+// The transport in situations that are rare with real servers, played by a scripted server.
 #include "redis/fixtures.hpp"
 #include "redis/net/connection.hpp"
 #include "redis/net/router.hpp"
