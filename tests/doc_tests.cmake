@@ -2,7 +2,7 @@
 # README.md, in docs/api.md and in the public headers compiles and runs. tools/extract-examples describes the format
 # of examples.
 
-# ---- each header alone: one translation unit a header, including it and nothing else ---------------------------------
+# ---- each header alone: one translation unit per header, which includes only that header -----------------------------
 
 set(alone_sources "")
 foreach(header IN LISTS public_headers)

@@ -197,7 +197,7 @@ TEST(Advice, PredictsTheMemoryAndTheLayersOfAGrowingFilter) {
     EXPECT_EQ(o.lines, real.layers().size()) << keys;
     EXPECT_NEAR(o.rate / real.expected_fpr(), 1, 0.02) << keys;
   }
-  // The first layer is full a little later than at 65,536 keys, for some are taken for seen.
+  // The first layer is full a little after 65,536 keys, because some keys are false positives.
   const option from_first_layer_on = advise({.keys = 65'536, .most_keys = 300'000, .rate = rate}).taken;
   EXPECT_NEAR(from_first_layer_on.worst_bits_per_key / worst, 1, 0.01);
 }

@@ -144,7 +144,7 @@ class Folder:
             raise Broken(f"bloomery {' '.join(map(str, arguments))}: exit status {end.status}, expected {status}: {end.err.strip()}")
         return end
 
-    # ---- what a filter knows, by `check` -----------------------------------------------------------------------------
+    # ---- lookups, by `check` -----------------------------------------------------------------------------------------
 
     def missing(self, name: str, keys_file: str, *options: object) -> list[bytes]:
         """The keys that the filter certainly lacks."""

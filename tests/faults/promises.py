@@ -109,7 +109,7 @@ class Row:
         return self.intact(folder, step)
 
     def run_next(self, folder: Folder, step: int) -> None:
-        """The same command again: it succeeds, everything is there, and nothing else."""
+        """The same command again: it succeeds, its files are complete, and there are no other files."""
         end = folder.run(self.call)
         if end.status != self.status(step):
             raise Broken(f"the next run: exit status {end.status}, expected {self.status(step)}: {end.err.strip()[-500:]}")

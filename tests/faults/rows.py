@@ -70,7 +70,7 @@ def nothing(_: Folder) -> None:
     return None
 
 
-# ---- rows with a checker of their own --------------------------------------------------------------------------------
+# ---- rows with their own checker -------------------------------------------------------------------------------------
 
 
 class BuildsLog(Row):

@@ -207,7 +207,7 @@ TEST(ForeignFile, OfAnotherVersionIsToldApart) {
   const scratch_folder folder;
   save_sample(folder / "f");
   bytes file = read_file(folder / "f");
-  put<std::uint32_t>(file, 8, 2);  // nothing else: a later version may keep its checksum elsewhere
+  put<std::uint32_t>(file, 8, 2);  // no other change: a later version may have its checksum elsewhere
   write_file(folder / "f", file);
 
   const auto refused = error_of([&] { any_filter::open(folder / "f"); });

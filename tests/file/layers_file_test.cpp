@@ -186,7 +186,7 @@ TEST(LayersFile, OfLayersThatNoScalableFilterHasIsNotLoadedAsOne) {
 
   EXPECT_EQ(code_with(104, 101), errc::incompatible);                     // capacity of the first layer
   EXPECT_EQ(code_with(104, 0), errc::invalid_argument);                   // out of range
-  EXPECT_EQ(code_with(104, std::uint64_t{1} << 40), errc::incompatible);  // no memory is taken for such a layer
+  EXPECT_EQ(code_with(104, std::uint64_t{1} << 40), errc::incompatible);  // no memory is allocated for such a layer
   EXPECT_EQ(code_with(112, 0x3F50624DD2F1A9FC), errc::incompatible);      // a target FPR of 0.1%
   EXPECT_EQ(code_with(first_entry + 24, 99), errc::incompatible);         // capacity in the table
   EXPECT_EQ(code_with(first_entry + 32, 3), errc::damaged);               // an older layer that is not full

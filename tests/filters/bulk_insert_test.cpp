@@ -46,7 +46,7 @@ constexpr std::uint64_t larger_than_any = 40 * mebibyte_bits;  // from here on o
 // More than a core's own cache: three threads make partitions.
 std::uint64_t large() { return std::max(10 * mebibyte_bits, 8 * 5 * own_cache_size()); }
 
-// A geometry of about so many bits.
+// A geometry of approximately this number of bits.
 template <class L>
 geometry geometry_of(std::uint64_t bits) {
   if constexpr (std::is_same_v<L, layouts::classic>)
@@ -471,7 +471,7 @@ void limit_address_space(std::uint64_t most) {
 
 // Limits this process to `more_bytes` more memory, and exhausts the heap's free memory.
 void allow_only(std::uint64_t more_bytes) {
-  const std::uint64_t in_use = address_space_in_use();  // asked once: a stream needs memory, too
+  const std::uint64_t in_use = address_space_in_use();  // read once, because a stream allocates memory
   limit_address_space(in_use);
   for (std::size_t size = std::size_t{64} << 10; size >= 16; size /= 2) {
     while (std::malloc(size) != nullptr) {
@@ -495,7 +495,7 @@ TEST(Filter, OfBlocksBeyondThisMachinesMemoryIsRefusedNotTried) {
             errc::too_large);
 }
 
-// "Huge" in these names keeps the sanitizers away, which need memory of their own.
+// "Huge" in these names excludes them from sanitizer builds, which need extra memory.
 //
 // Scratch memory is taken by new or in whole pages, by its size; threads need stacks. What cannot be had is done
 // without.

@@ -428,7 +428,7 @@ struct one_bit {
   static double keys_from_zeros(const geometry& g, std::uint64_t z) { return static_cast<double>(g.bits - z); }
 };
 
-// Each thread writes bits of its own into the words that all write.
+// Each thread writes its own bits into words that all threads write.
 TEST(ConcurrentFilterOfSharedWords, LosesNoBitAndCountsEachOnce) {
   constexpr unsigned threads = 4;
   constexpr std::uint64_t bits = 40'000;

@@ -79,7 +79,7 @@ std::vector<judged> all_kinds(std::uint64_t capacity) {
   return kinds;
 }
 
-// By chance one filter in 30,000 is judged broken; of the 5,100 here, more than one is a mistake of the rule. The
+// By chance, one filter in 30,000 is judged broken; if more than one of the 5,100 here is, the rule is wrong. The
 // bounds below are shares, or hold for any number of filters.
 TEST(Judgement, AFilterWithExactlyItsCapacityKeepsItsTarget) {
   for (const std::uint64_t capacity : {1000u, 15'000u}) {

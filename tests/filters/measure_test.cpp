@@ -289,7 +289,7 @@ TEST(MeasuredRate, CountsEachQueryOnce) {
   }
 }
 
-// A full filter reports what it is asked: its hits are the queries.
+// A full filter reports every key as present: the hits are the queries.
 TEST(MeasuredRate, EndsEarlyOnceItMayNotGoOnAndCountsWhatItAsked) {
   any_filter full({.layout = "classic", .hash = "xxh3", .geometry = {1, 1}});
   full.insert("any");

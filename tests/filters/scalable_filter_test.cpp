@@ -213,7 +213,7 @@ TEST(ScalableFilter, HasTheBitsAndAnswersOfItsDefinition) {
 }
 
 TEST(ScalableFilter, BatchesActAsIfKeysCameOneByOneWhateverTheirSizeAndTheLayers) {
-  // Many repetitions, within a batch and across growth, and a rate so high that many keys are taken for others.
+  // Many repeated keys, within a batch and across growth, and an FPR that causes many false positives.
   std::mt19937_64 random(1);
   std::vector<key_hash> hashes(12'000);
   for (key_hash& hash : hashes) hash = mix{}(random() % 9000);
@@ -358,7 +358,7 @@ TEST(ScalableFilter, TheWholeDoublesWheneverItGrows) {
   }
 }
 
-// "Huge" in this name keeps the sanitizers away, which need memory of their own.
+// "Huge" in this name excludes the test from sanitizer builds, which need extra memory.
 TEST(HugeNeedOfMemory, WhereThereIsNoneAGrowingFilterStaysAsItWas) {
   const int status = bloomery_tests::status_of_child([] {
     scalable_layers seen(0.01);

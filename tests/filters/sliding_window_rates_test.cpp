@@ -103,7 +103,7 @@ TEST(Sliding, NeedsSeventeenAndAQuarterBitsForAKeyOfTheWindowAtOnePercent) {
   EXPECT_NEAR(static_cast<double>(layouts::sliding64::geometry_for(10'000'000, 0.01).bits) / 1e7, 28.16, 0.01);
 }
 
-// Expects as many hits among absent keys as the rate predicts, within six standard deviations.
+// Expects the number of hits among absent keys to be that of the expected FPR, within six standard deviations.
 template <class Filter>
 void expect_measured(const Filter& filter, double rate, std::uint64_t queries = 300'000) {
   std::vector<std::uint64_t> keys(queries), answers((queries + 63) / 64);
@@ -190,7 +190,7 @@ TYPED_TEST(SlidingWindowRate, OfAWindowOfTimeIsKeptHoweverItsKeysCome) {
   expect_measured(filter, filter.current_fpr());
 }
 
-// A handle knows how many keys each generation has, and looks at the bits before it says that there are too many.
+// A handle has the number of keys of each generation, and reads the bits before it reports too many keys.
 TEST(SlidingWindowRateOfIntegers, OfAHandleIsNotBrokenByKeysThatRecur) {
   std::uint64_t now = some_day / 7000 * 7000;
   any_filter made(complete({.layout = "sliding",

@@ -446,7 +446,7 @@ TEST(StaticFilter, HasTheSizeThatIsPlannedForItsNumberOfKeys) {
   }
 }
 
-// ---- bytes that lie -------------------------------------------------------------------------------------------------
+// ---- invalid bytes --------------------------------------------------------------------------------------------------
 
 // Looks up many keys, in memory between fences. Returns true if the bytes were refused.
 bool refused_or_harmless(unsigned width, std::span<const std::uint8_t> payload) {

@@ -118,7 +118,7 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
-// SipHash-1-3-128 of a file, by OpenSSL 3, in small letters; empty if there is none.
+// SipHash-1-3-128 of a file by OpenSSL 3, in lower case; empty if OpenSSL is not installed.
 std::string by_openssl(const secret_key& key, const std::string& path) {
   std::string answer = output_of("openssl mac -macopt hexkey:" + hex_of(key) +
                                  " -macopt c-rounds:1 -macopt d-rounds:3 -macopt size:16 -in '" + path + "' SIPHASH");

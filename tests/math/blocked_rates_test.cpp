@@ -29,7 +29,7 @@ long double choose(std::uint64_t n, std::uint64_t k) {
   return ways;
 }
 
-// sum over j of (-1)^j C(8, j) [1 - (1 - (31/32)^j) / B]^n: exact, but it loses digits as the rate falls.
+// sum over j of (-1)^j C(8, j) [1 - (1 - (31/32)^j) / B]^n: exact, but it loses digits for low rates.
 long double split_block_rate_by_alternating_sum(std::uint64_t n, long double B) {
   long double rate = 0;
   for (std::uint64_t j = 0; j <= 8; ++j) {

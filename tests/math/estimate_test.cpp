@@ -331,7 +331,7 @@ TEST(SharedOnes, AreCountedBitByBit) {
   EXPECT_EQ(code_of([&] { count_shared(a, b); }), errc::invalid_argument);
 }
 
-// n keys each, of which they share so many that J comes out: 2nJ / (1 + J).
+// Two sets of n keys each that share 2nJ / (1 + J) keys, so that their Jaccard index is J.
 TEST(StatisticOfOverlap, HasNoBiasAndTheSpreadItTells) {
   const geometry g{std::uint64_t{1} << (bloomery_tests::is_long() ? 20 : 17), 8};
   const auto n = static_cast<std::size_t>(static_cast<double>(g.bits) * 90'000 / 0x1p20);
@@ -448,7 +448,7 @@ TEST(Overlap, OfAFullFilterIsUnknown) {
   }
 }
 
-// A file with a wrong count of bits must not make a number that is none.
+// A file with a wrong count of bits must not produce NaN.
 TEST(Overlap, OfMoreBitsThanThereAreIsThatOfFullFilters) {
   const params p = params_of("classic", {1000, 3});
 

@@ -105,7 +105,7 @@ inline std::vector<operation> operations_of(const std::string& text) {
   return result;
 }
 
-/// The keys of an operation, one after another, and all of that `times` times.
+/// The keys of an operation, in order, and the whole sequence `times` times.
 inline std::vector<key_id> ids_of(const operation& o, key_id times = 1) {
   std::vector<key_id> ids(std::size_t{o.count} * times);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = (o.first + static_cast<key_id>(i % o.count)) % universe;

@@ -91,7 +91,7 @@ inline std::string broken(const kind& k, const setting& s, const std::vector<ope
   }
 }
 
-/// Tries the sequences of some seeds; the first that fails is shrunk and told.
+/// Tries the sequences of several seeds; shrinks and prints the first that fails.
 inline testing::AssertionResult holds(const kind& k, std::uint64_t seeds, std::size_t length,
                                       std::chrono::milliseconds shrinking = std::chrono::seconds(20)) {
   const char* const only_seed = std::getenv("BLOOMERY_MODEL_SEED");

@@ -37,7 +37,7 @@ enum class counting_rule : std::uint8_t {
 /// How well the false-positive rate is known.
 struct rate_rule {
   bool is_exact = true;  ///< subject::exact_rate() is that of the very bits, for random keys
-  double factor = 1;     ///< otherwise the measured rate is at most so many times the target FPR
+  double factor = 1;     ///< otherwise the measured FPR is at most this multiple of the target FPR
 };
 
 struct contract {
@@ -51,7 +51,7 @@ struct contract {
   rate_rule rate = {};
   double target_fpr = 0.01;
   bloomery::errc refusal = bloomery::errc::incompatible;  ///< of changes, without the capability
-  bool is_sequential = true;                              ///< a batch acts as its keys one after another
+  bool is_sequential = true;                              ///< a batch has the effect of its keys one by one
   bool is_steady = true;                                  ///< a key that is found stays found within one insert()
   bool is_exact_when_empty = true;                        ///< without keys nothing is found
   bool has_quick_summary = true;                          ///< else it is looked at once, at the end

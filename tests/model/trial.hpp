@@ -112,7 +112,7 @@ class trial {
     truth_.set_moment(now_, now_);
   }
 
-  // Calls call(), and the reference knows when that was.
+  // Runs call(), and passes its time to the reference.
   template <class Call>
   void timed(Call call) {
     if (promises_.memory != memory::window_of_servers) return call();
@@ -504,7 +504,7 @@ class trial {
     judges_estimate_ = true;
   }
 
-  // A killed writer may have inserted some keys more than it told, and begun a generation for them.
+  // A killed writer may have inserted more keys than it reported, and begun a generation for them.
   void settle_window(const bloomery::window_facts& window, std::uint64_t most_more) {
     expect(window.insertions >= truth_.insertions() && window.insertions <= truth_.insertions() + most_more,
            "insertions of a killed writer: " + std::to_string(window.insertions) + ", acknowledged " +

@@ -117,7 +117,7 @@ void limit_to(decltype(RLIMIT_AS) resource, std::uint64_t more, const char* coun
   if (::setrlimit(resource, &limit) != 0) std::abort();
 }
 
-// "Huge" in these names keeps the sanitizers away, which need memory of their own.
+// "Huge" in these names excludes them from sanitizer builds, which need extra memory.
 TEST(HugeNeedOfMemory, IsRefusedByTheLimitThatDecides) {
   const auto refusal_under = [](decltype(RLIMIT_AS) resource, const char* counted, memory_limit expected) {
     return bloomery_tests::status_of_child([=] {

@@ -15,7 +15,7 @@ namespace bloomery_tests {
 struct cluster_options {
   std::size_t masters = 3;
   std::size_t replicas = 1;              ///< of each master
-  int node_timeout_ms = 800;             ///< after which a master is taken for dead
+  int node_timeout_ms = 800;             ///< after which a master is considered dead
   std::vector<std::string> config = {};  ///< more lines for every server
 };
 
@@ -34,7 +34,7 @@ class test_cluster {
                   "cluster-replica-validity-factor 0",
                   "repl-diskless-sync yes",
                   "repl-diskless-sync-delay 0",
-                  "repl-ping-replica-period 1",  // a replica that has heard nothing yet is in no map
+                  "repl-ping-replica-period 1",  // a replica without news is in no slot map
                   "cluster-allow-replica-migration no"};
       o.config.insert(o.config.end(), options_.config.begin(), options_.config.end());
       nodes_.push_back(std::make_unique<test_server>(o));
@@ -46,7 +46,7 @@ class test_cluster {
       must(i, {"CLUSTER", "ADDSLOTSRANGE", std::to_string(first), std::to_string(last)});
       must(i, {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
     }
-    // Each with each: news by hearsay takes seconds.
+    // Every node meets every other node, because gossip takes seconds.
     for (std::size_t i = 1; i < count; ++i) {
       for (std::size_t j = 0; j < i; ++j) {
         must(i, {"CLUSTER", "MEET", "127.0.0.1", std::to_string(nodes_[j]->port())});
@@ -72,7 +72,7 @@ class test_cluster {
   std::size_t size() const { return nodes_.size(); }
   const std::string& id(std::size_t i) const { return ids_[i]; }
 
-  /// By the first `seeds` nodes.
+  /// The address of a filter, which names the first `seeds` nodes.
   bloomery::redis_address address(const std::string& name = "filter", std::size_t seeds = 3) const {
     bloomery::redis_address a;
     a.cluster = true;
@@ -82,7 +82,7 @@ class test_cluster {
     return a;
   }
 
-  /// All nodes that run say that the cluster is well, and their replicas follow.
+  /// Waits until all running nodes report a healthy cluster, and their replicas follow.
   void wait_until_well() {
     wait_until("the cluster is well", [&] {
       for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -94,7 +94,7 @@ class test_cluster {
           return false;
         }
       }
-      // The map that clients get has all that run.
+      // The slot map that clients receive has all running nodes.
       std::size_t running = 0;
       for (const auto& n : nodes_) running += n->pid() > 0 ? 1 : 0;
       for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -177,16 +177,16 @@ class test_cluster {
     move_slot(slot, to, [] {});
   }
 
-  /// Ends a node without a word.
+  /// Kills a node.
   void kill(std::size_t i) { nodes_[i]->kill_hard(); }
 
-  /// Starts a node that ended again: it will be a replica of who has its slots now.
+  /// Restarts a killed node, which becomes a replica of the present owner of its slots.
   void revive(std::size_t i) {
     nodes_[i]->restart();
     wait_until_well();
   }
 
-  /// A replica that follows a node now.
+  /// A present replica of a node.
   std::size_t replica_of(std::size_t master) {
     const std::string its_master = "master_port:" + std::to_string(nodes_[master]->port()) + "\r";
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -196,11 +196,11 @@ class test_cluster {
     throw std::runtime_error("a master without a replica");
   }
 
-  /// The master of a slot and its replica change places, without a loss.
+  /// Swaps the master of a slot and its replica, without a loss.
   void fail_over(std::uint16_t slot) {
     const std::size_t master = owner(slot);
     const std::size_t replica = replica_of(master);
-    // Those who have voted a moment ago do not vote again: then it must be asked once more.
+    // Nodes that have voted recently do not vote again, so the failover is requested repeatedly.
     auto ask_again = std::chrono::steady_clock::now();
     wait_until("master and replica change places", [&] {
       if (std::chrono::steady_clock::now() >= ask_again) {

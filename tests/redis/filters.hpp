@@ -52,7 +52,7 @@ inline bloomery::redis_params growing(std::uint64_t capacity, double rate = 0.01
 /// Whether a key on a server is the mark of a dropped filter, which expires by itself.
 inline bool is_mark(std::string_view key) { return key.find("}:gone~") != std::string_view::npos; }
 
-/// The largest number of hits to expect among n lookups at a rate of at most p; exceeded once in a million times.
+/// The number of hits among n lookups at an FPR of at most p that is exceeded once in a million times.
 inline double most_hits(double p, double n) { return n * p + 5 * std::sqrt(n * p) + 3; }
 
 /// For a sliding-window filter with one shard: its only generation becomes the previous one, and the newest is empty,

@@ -11,8 +11,8 @@
 
 namespace bloomery_tests {
 
-/// Starts a Server with Suite::options() before the first test, and ends it behind the last.
-/// Where there is no program for one, each test is skipped and says so.
+/// Starts a Server with Suite::options() before the first test, and stops it after the last. If no server program is
+/// installed, each test is skipped with a message.
 template <class Suite, class Server, class Options>
 class sharing : public testing::Test {
  public:
@@ -30,7 +30,7 @@ class sharing : public testing::Test {
   static inline std::unique_ptr<Server> shared;
 };
 
-/// Tests of one server, which each find empty.
+/// Tests with one server, which is empty at the start of each test.
 template <class Suite>
 class on_a_server : public sharing<Suite, test_server, server_options> {
  protected:
@@ -43,7 +43,7 @@ class on_a_server : public sharing<Suite, test_server, server_options> {
   static inline std::unique_ptr<test_server>& server = sharing<Suite, test_server, server_options>::shared;
 };
 
-/// Tests of one cluster.
+/// Tests with one cluster.
 template <class Suite>
 class on_a_cluster : public sharing<Suite, test_cluster, cluster_options> {
  protected:

@@ -28,7 +28,7 @@
 
 namespace bloomery_tests {
 
-/// Forwards connections of 127.0.0.1:port() to a Unix socket, in a thread of its own.
+/// Forwards connections of 127.0.0.1:port() to a Unix socket, in its own thread.
 class proxy {
  public:
   explicit proxy(std::string server_socket) : server_(std::move(server_socket)) {
@@ -49,7 +49,7 @@ class proxy {
   std::uint16_t port() const { return listening_.port(); }
   std::size_t connections() const { return accepted_; }
 
-  /// Closes all connections, now.
+  /// Closes all connections immediately.
   void cut() {
     const std::size_t before = cuts_done_;
     cut_ = true;
@@ -57,32 +57,32 @@ class proxy {
     while (cuts_done_ == before) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
-  /// Closes a connection when so many more bytes have gone from the server to the client; -1: never. The server has
-  /// done then what the client does not hear of.
+  /// Closes a connection after `bytes` more bytes from the server to the client; -1: never. The server has then
+  /// executed commands whose replies the client does not receive.
   void cut_after_answers(std::int64_t bytes) { answers_until_cut_ = bytes; }
 
-  /// Closes a connection when so many more bytes have gone to the server.
+  /// Closes a connection after `bytes` more bytes to the server.
   void cut_after_questions(std::int64_t bytes) { questions_until_cut_ = bytes; }
 
-  /// When a question with this text comes, `act` runs before the server gets it, in the proxy's thread. Once.
+  /// Runs `act` once, in the proxy's thread, before the server receives a request that contains this text.
   void before(std::string text, std::function<void()> act) { watch({std::move(text), std::move(act), std::nullopt}); }
 
-  /// The server answers a question with this text, but the client gets another answer; empty: the connection is closed
-  /// instead. Once. `act` as above.
+  /// Replaces, once, the reply to a request that contains this text; if `answer` is empty, closes the connection
+  /// instead. The server still executes the request. `act` as above.
   void instead_of_answer_to(std::string text, std::string answer, std::function<void()> act = nullptr) {
     watch({std::move(text), std::move(act), std::move(answer)});
   }
 
-  /// What was to be done by the two above was done.
+  /// Whether the action of before() or instead_of_answer_to() has run.
   bool has_acted() const { return acted_; }
 
-  /// Nothing goes through, nothing is closed.
+  /// Forwards nothing and closes nothing.
   void stop(bool stopped = true) {
     stopped_ = stopped;
     wake();
   }
 
-  /// Each portion waits so long, and has at most so many bytes.
+  /// Delays each portion by `delay`, and limits it to `portion` bytes.
   void slow(std::chrono::milliseconds delay, std::size_t portion) {
     portion_ = portion;
     delay_ms_ = static_cast<int>(delay.count());

@@ -45,14 +45,14 @@
 
 namespace bloomery_tests {
 
-/// So long for an exchange, with all that is tried again in it.
+/// Options with a time limit for an exchange, including its retries.
 inline bloomery::redis_connection_options within(std::chrono::milliseconds time) {
   bloomery::redis_connection_options o;
   o.time = time;
   return o;
 }
 
-/// A folder for sockets, whose paths must be short: in the system's place for temporary files.
+/// A folder for sockets in the system's temporary folder, because socket paths must be short.
 class short_folder {
  public:
   short_folder() {
@@ -74,7 +74,7 @@ class short_folder {
   std::string path_;
 };
 
-/// Binds a socket to 127.0.0.1. @returns its port; 0: it could not be had
+/// Binds a socket to 127.0.0.1. @returns its port; 0 if that fails
 inline std::uint16_t bind_to_loopback(int fd) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -108,7 +108,8 @@ class loopback_listener {
   std::uint16_t port_;
 };
 
-/// A port of 127.0.0.1 that was free a moment ago. Below 55536, so that a cluster has its bus at port + 10000.
+/// A port of 127.0.0.1 that was free a moment ago. It is below 55536, because the bus of a cluster node uses
+/// port + 10000.
 inline std::uint16_t free_port() {
   for (int i = 0; i < 100; ++i) {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -119,7 +120,7 @@ inline std::uint16_t free_port() {
   throw std::runtime_error("no free port for the test");
 }
 
-/// One command, as a user of the router would give it: an answer that is an error is thrown.
+/// Runs one command through the router, and throws if the reply is an error.
 inline std::string run(bloomery::redis::router& r, bloomery::redis::mode m,
                        std::initializer_list<std::string_view> words) {
   bloomery::redis::batch b;
@@ -144,14 +145,14 @@ void wait_until(const char* what, Condition condition, std::chrono::milliseconds
 }
 
 struct server_options {
-  bool tcp = false;                      ///< on a free port of 127.0.0.1, too
-  bool tls = false;                      ///< that port speaks TLS, with certificates of this server's own authority
-  bool sentinel = false;                 ///< a sentinel: `config` names the masters that it watches
-  bool append_only = false;              ///< every write is on disk before it is answered: survives kill_hard()
-  std::vector<std::string> config = {};  ///< more lines of its configuration
+  bool tcp = false;                      ///< also listens on a free port of 127.0.0.1
+  bool tls = false;                      ///< uses TLS on that port, with certificates of the server's own authority
+  bool sentinel = false;                 ///< is a sentinel; `config` names the masters that it watches
+  bool append_only = false;              ///< every write is on disk before its reply, and survives kill_hard()
+  std::vector<std::string> config = {};  ///< further lines of its configuration
 };
 
-/// One server, on a Unix socket in a folder of its own.
+/// One server, on a Unix socket in its own folder.
 class test_server {
  public:
   static constexpr const char* how_to_get_one =
@@ -207,7 +208,7 @@ class test_server {
   /// client.key.
   std::string file(const std::string& name) const { return folder_ / name; }
 
-  /// A command's reply, whatever it is. Under a user and password, if they are set by sign_in().
+  /// Runs a command and returns its reply of any type. Uses the user and password of sign_in(), if set.
   class answer {
    public:
     explicit answer(bloomery::redis::reply_list list) : list_(std::move(list)) {}
@@ -228,7 +229,7 @@ class test_server {
     return answer(std::move(router_->run_on_nodes(words).front().replies));
   }
 
-  /// "{NAME~EPOCH:s}", with which the names of a shard's keys begin; as the description says.
+  /// "{NAME~EPOCH:s}", the prefix of the names of a shard's keys, with the epoch of the description.
   std::string shard(const std::string& name, std::uint64_t s) {
     return shard_of(command({"GET", "{" + name + "}:m"}).text(), s);
   }
@@ -243,18 +244,18 @@ class test_server {
     router_.reset();
   }
 
-  /// As a machine without power: it gets no time for anything.
+  /// Kills the server with SIGKILL, so that it saves nothing.
   void kill_hard() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
     reap();
   }
 
-  /// Stopped as by a debugger: it neither answers nor closes. Then again on.
+  /// Suspends the server, so that it neither replies nor closes connections, or resumes it.
   void freeze() const { ::kill(pid_, SIGSTOP); }
   void thaw() const { ::kill(pid_, SIGCONT); }
 
-  /// Starts it again, with what it has on disk. @param wait  until it takes connections
+  /// Restarts the server with the data on its disk. @param wait  until it accepts connections
   void restart(bool wait = true) {
     end();
     if (!start(wait)) throw std::runtime_error("the server does not start again: " + log());
@@ -278,11 +279,11 @@ class test_server {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  /// Lines of its configuration for the next start.
+  /// Configuration lines for the next start.
   std::vector<std::string>& config() { return options_.config; }
 
  private:
-  // False: it ended at once.
+  // Returns false if the server exits immediately.
   bool start(bool wait = true) {
     {
       std::ofstream config(folder_ / "conf");
@@ -331,7 +332,7 @@ class test_server {
         probe.run_on_nodes({"PING"});
         return true;
       } catch (const bloomery::error& e) {
-        if (e.code() == bloomery::errc::not_permitted) return true;  // it speaks
+        if (e.code() == bloomery::errc::not_permitted) return true;  // the server replies
       }
     }
     return false;

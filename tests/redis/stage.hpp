@@ -24,12 +24,13 @@
 
 namespace bloomery_tests {
 
-/// Any number of connections to 127.0.0.1:port(), in a thread of its own.
+/// Serves any number of connections to 127.0.0.1:port() in its own thread.
 class stage {
  public:
   using words = std::vector<std::string>;
 
-  /// What is answered on a connection (from 0) to a command: bytes, none for silence; nothing: it hangs up.
+  /// Returns the reply to a command on a connection (numbered from 0): bytes, or none to send nothing; nullopt closes
+  /// the connection.
   using actor = std::function<std::optional<std::string>(std::size_t connection, const words& command)>;
 
   explicit stage(actor a) : actor_(std::move(a)) {
@@ -63,7 +64,7 @@ class stage {
     std::string bytes = {};
   };
 
-  // A whole command from the front of the bytes; nothing: there is none yet.
+  // Takes a complete command from the front of the bytes; nullopt if there is none yet.
   static std::optional<words> taken_from(std::string& bytes) {
     std::size_t at = 0;
     const auto number = [&]() -> std::optional<std::size_t> {
@@ -86,7 +87,7 @@ class stage {
     return found;
   }
 
-  // False: the connection is over.
+  // Returns false if the connection has ended.
   bool serve(guest& g) {
     char some[4096];
     const ssize_t got = ::recv(g.fd, some, sizeof some, 0);
@@ -134,7 +135,7 @@ class stage {
   std::thread thread_;
 };
 
-/// The answer to CLUSTER SLOTS of a cluster in which these ports of 127.0.0.1 have all slots: the master first.
+/// The reply to CLUSTER SLOTS of a cluster in which these ports of 127.0.0.1 have all slots, the master first.
 inline std::string all_slots_at(const std::vector<std::uint16_t>& ports) {
   std::string text = "*1\r\n*" + std::to_string(2 + ports.size()) + "\r\n:0\r\n:16383\r\n";
   for (const std::uint16_t port : ports) text += "*2\r\n$9\r\n127.0.0.1\r\n:" + std::to_string(port) + "\r\n";

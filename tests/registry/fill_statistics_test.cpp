@@ -74,7 +74,7 @@ params params_of(std::string_view layout, const geometry& g) {
   return {.layout = std::string(layout), .hash = "xxh3", .geometry = g};
 }
 
-// What collisions among `space` hashes add, for as many keys as the bits suggest.
+// The FPR that collisions among `space` hashes add, for the number of keys estimated from the bits.
 double with_collisions(double hit, double keys, double space) {
   const double collision = -std::expm1(std::round(keys) * std::log1p(-1 / space));
   return hit + collision - hit * collision;

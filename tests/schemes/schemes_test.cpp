@@ -394,7 +394,7 @@ TEST(SchemeRates, OfGuavaCountWhatDoubleHashingAdds) {
     for (int i = 0; i < 50'000; ++i, ++queries) reported += filter.may_contain("out-" + name + std::to_string(i));
   }
 
-  const double in_theory = guava.expected_fpr(size, 300);  // 25 times the asked 1e-6
+  const double in_theory = guava.expected_fpr(size, 300);  // 25 times the target, 1e-6
   const double expected = in_theory * static_cast<double>(queries);
   EXPECT_NEAR(static_cast<double>(reported), expected, 5 * std::sqrt(expected));
 }

@@ -1,4 +1,4 @@
-// Filters against an exact set: no false negatives, and as many false positives as the formulas predict.
+// Filters against an exact set: no false negatives, and the number of false positives that the formulas predict.
 //
 // n keys, m bits, k probes, B blocks. The expected number of false positives is queries * rate; the variance is
 // that of the queries (binomial) plus that of the filter's fill (given with each layout below).
@@ -79,7 +79,7 @@ TYPED_TEST(StatisticOfFilter, NeverMissesAKeyAndErrsAsOftenAsTheFormulaSays) {
     SCOPED_TRACE(pattern_names[static_cast<int>(kind)]);
     filter<Key, Layout, typename TypeParam::hash> seen(n, 0.01, seeded<typename TypeParam::hash>());
     const keys_of<Key> keys(kind, 0, n);
-    const keys_of<Key> asked(kind, n / 2, queries + n / 2);  // the second half of the keys, and absent ones
+    const keys_of<Key> asked(kind, n / 2, queries + n / 2);  // the second half of the keys, and absent keys
     const std::unordered_set<Key> truth(keys.views().begin(), keys.views().end());
     ASSERT_EQ(truth.size(), n);
     std::vector<std::uint64_t> answers((asked.views().size() + 63) / 64);
@@ -161,7 +161,7 @@ struct small_filters {
   double measured, queries, rate, relative_variance;
 };
 
-// Many filters of few keys, each with a seed of its own.
+// Many filters of few keys, each with its own seed.
 template <class Key, class Layout, class Hash>
 small_filters measure_small_filters(const geometry& g, std::uint64_t n, std::uint64_t filters, pattern kind,
                                     std::uint64_t queries = 50'000) {

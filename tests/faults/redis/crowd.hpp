@@ -39,7 +39,7 @@ bloomery::redis_params params_of(filter_kind kind, std::uint64_t shards);
 struct tally {
   std::uint64_t rounds = 0;
   std::uint64_t acknowledged = 0;  ///< keys
-  std::uint64_t spanning = 0;      ///< acknowledged calls of which a broken connection left answered keys in doubt
+  std::uint64_t spanning = 0;      ///< acknowledged calls with answered keys that a broken connection left in doubt
   std::uint64_t lost = 0;          ///< acknowledged keys that were absent, against the documentation
   std::uint64_t excused = 0;       ///< acknowledged keys that were absent, as docs/redis.md says
   std::uint64_t damaged = 0;       ///< acknowledged keys whose lookup reported damage at the end of a round
@@ -94,7 +94,7 @@ class crowd {
 
   void end();
 
-  /// After end(): a reader of the crowd, which is as old as the crowd, and a fresh one look up all acknowledged keys.
+  /// After end(): looks up all acknowledged keys, by a reader of the crowd and by a newly opened filter.
   /// @param fresh  opens the filter; if it throws an error that is permitted, all keys count as damaged
   void judge(tally& sum, const std::function<bloomery::redis_filter()>& fresh);
 

@@ -18,7 +18,7 @@ namespace bloomery_tests {
 
 using texts = std::vector<std::string>;
 
-/// Keys as the published figures have them: MD5 of a number.
+/// The keys of the published figures: MD5 of a number.
 inline texts md5_keys(std::uint32_t count, std::uint32_t from = 0) {
   texts keys;
   for (std::uint32_t i = 0; i < count; ++i) keys.push_back(md5_hex_of_number(from + i));

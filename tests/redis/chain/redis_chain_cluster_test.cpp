@@ -124,7 +124,7 @@ TEST_F(RedisChainCluster, IsDamagedWhenTheNodeOfTheCursorComesBackEmpty) {
   EXPECT_EQ(code_of([&] { redis_chain::open(cluster->address(name)); }), bloomery::errc::damaged);
 }
 
-// Also if all that a chain has at first lies on that node.
+// Also if all initial keys of a chain are on that node.
 TEST_F(RedisChainCluster, IsNotMadeWhereItsAddressIsThatOfOneServer) {
   const std::string name = name_where([](const std::string& tried) {
     const auto here = [&](const char* what) { return &owner_of(tried + what) == &cluster->node(0); };

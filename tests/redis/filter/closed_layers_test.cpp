@@ -245,7 +245,7 @@ TEST_F(RedisClosedLayers, AreCopiedAfterACallThatFailed) {
   EXPECT_LE(calls("getrange"), 2u) << "the newest layer, and the stamp";
 }
 
-// The state before the growth comes back, and no connection is lost: a layer that was closed takes keys again.
+// The server returns to the state before the growth without losing a connection: a closed layer takes keys again.
 TEST_F(RedisClosedLayers, ALayerThatIsTheNewestAgainIsReadFromTheServer) {
   redis_filter f = redis_filter::create(at("x"), one_shard());
   insert_all(f, keys_from(0, 30));

@@ -51,7 +51,7 @@ class RedisDescription : public RedisFaults {
     return count_found(reader, keys);
   }
 
-  // A client that may not unlink removes the filter: the description is gone, the shards are there.
+  // A client without permission for UNLINK drops the filter: the description is deleted, the shards remain.
   static void drop_halfway() {
     server->command({"ACL", "SETUSER", "default", "-unlink"});
     EXPECT_EQ(code_of([] { bloomery::redis_filter::open(at("x")).drop(); }), bloomery::errc::not_permitted);

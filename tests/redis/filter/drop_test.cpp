@@ -40,7 +40,7 @@ TEST_F(RedisDescription, OfADroppedFilterIsRestoredByNoClientOfAnyKindOfFilter) 
     redis_filter f = redis_filter::create(at("x"), k.parameters);
     insert_all(f, keys_from(0, 1000));
 
-    drop_halfway();  // so no shard tells of it
+    drop_halfway();  // so no shard indicates the drop
     advance_check_clock(seconds(61));
 
     EXPECT_EQ(code_of([&] { insert_all(f, keys_from(1000, 10)); }), errc::not_found);

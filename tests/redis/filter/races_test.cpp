@@ -41,7 +41,7 @@ class RedisRaces : public on_a_cluster<RedisRaces> {
 
 constexpr std::uint64_t apart = 1'000'000'000;
 
-// Threads that insert until they are told to end, and count what was acknowledged.
+// Threads that insert until end(), and count acknowledged keys.
 class writers {
  public:
   writers(const redis_address& address, std::size_t count, const redis_options& options = {}) : acknowledged_(count) {
@@ -161,7 +161,7 @@ redis_options of_replicas() {
   return options;
 }
 
-// The replica of a slot loses its master, and cannot come back before this ends.
+// Separates the replica of a slot from its master until the object is destroyed.
 class replica_alone {
  public:
   replica_alone(test_cluster& cluster, std::uint16_t slot) : cluster_(cluster) {
@@ -205,7 +205,7 @@ TEST_F(RedisRaces, AReplicaThatIsBehindIsNoDamage) {
   insert_all(f, keys_from(0, 20'000));  // new layers, new stamps
   EXPECT_EQ(count_found(f, keys_from(0, 20'000)), 20'000u);
   EXPECT_EQ(code_of([&] { count_found(g, keys_from(0, 20'000)); }), std::nullopt);
-  insert_all(g, keys_from(50'000, 5'000));  // by this it hears of the new stamps, which the replica has not got
+  insert_all(g, keys_from(50'000, 5'000));  // this reads the new shard versions, which the replica lacks
 
   EXPECT_EQ(count_found(g, keys_from(0, 20'000)), 20'000u) << "then it asks the master";
   EXPECT_EQ(count_found(f, keys_from(50'000, 5'000)), 5'000u);
@@ -388,7 +388,7 @@ TEST(RedisSequences, TwoClientsDoWhatTheyLikeAndTheModelHolds) {
             wanted.shards = 1 + o.first % 4;
             f.replace(wanted, [&](redis_filter& fresh) {
               insert_all(fresh, {model.begin(), model.end()});
-              insert_all(clients[static_cast<std::size_t>(1 - o.client)], keys);  // others go on
+              insert_all(clients[static_cast<std::size_t>(1 - o.client)], keys);  // other clients continue
             });
             model.insert(keys.begin(), keys.end());
             break;

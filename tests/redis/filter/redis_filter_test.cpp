@@ -156,7 +156,7 @@ TEST_F(RedisFilter, ForgetsWhatIsOlderThanItsWindowAndNothingElse) {
   bool there = true;
   while (there && since() < 30'000) {
     const auto before = since();
-    f.insert(std::uint64_t{2});  // the newest generation goes on
+    f.insert(std::uint64_t{2});  // the newest generation continues
     there = f.may_contain(std::uint64_t{1});
     ++asked;
     EXPECT_TRUE(there || before >= 1400) << before;
@@ -178,7 +178,7 @@ TEST_F(RedisFilter, CountsAKeyOfSeveralGenerationsOnce) {
     insert_all(f, keys_from(0, 2 * count));
     const generation_aside aside(*server, "x");
     redis_filter g = redis_filter::open(at("x"));
-    EXPECT_EQ(count_found(g, keys_from(0, count)), count);  // so it knows both generations
+    EXPECT_EQ(count_found(g, keys_from(0, count)), count);  // so it has read both generations
     insert_all(g, keys_from(count, 2 * count));
 
     const estimate keys = g.card();

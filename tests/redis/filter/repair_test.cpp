@@ -113,7 +113,7 @@ class RedisRepair : public on_a_server<RedisRepair> {
     redis_filter f = redis_filter::create(at("x"), p);
     const std::vector<std::uint64_t> old = keys_from(0, n);
     insert_all(f, old);
-    redis_filter knows = redis_filter::open(at("x"));  // its copies and views are those of before
+    redis_filter knows = redis_filter::open(at("x"));  // its copies and shard cache are from before the loss
     ASSERT_EQ(count_found(knows, old), n);
     ASSERT_EQ(count_found(knows, old), n);
     ASSERT_EQ(server->command({"DEL", part}).integer(), 1);

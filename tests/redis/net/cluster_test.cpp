@@ -30,7 +30,7 @@ using bloomery::redis::slot_of;
 
 class Cluster : public on_a_cluster<Cluster> {};
 
-// A thread that is told to end and waited for, also when the test throws.
+// A thread that is stopped and joined, also if the test throws.
 class background {
  public:
   template <class Work>
@@ -94,7 +94,7 @@ TEST_F(Cluster, FollowsASlotThatHasMoved) {
   EXPECT_EQ(cluster->owner(slot), to);
 }
 
-// Some keys of the slot are with the old node, some with the new one: what is asked of the wrong one would be empty.
+// Some keys of the slot are on the old node, some on the new node; the wrong node would reply that a key is empty.
 TEST_F(Cluster, RunsGroupsInOrderWhileTheirSlotMoves) {
   const std::uint16_t slot = slot_of("{order}");
   std::vector<std::string> keys;

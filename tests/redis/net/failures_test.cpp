@@ -395,7 +395,7 @@ TEST_F(Failure, OfWhatIsNoServerIsTold) {
   }
 }
 
-// As fast as earns each byte its time: that does not go on for ever.
+// Just fast enough to extend the time limit with each byte: this must end, too.
 TEST_F(Failure, OfAnAnswerThatNeverEndsIsTold) {
   liar server("$33554432\r\n" + std::string(64 << 10, 'x'), true, milliseconds(10));
   router r(server.address(), within(milliseconds(30)));

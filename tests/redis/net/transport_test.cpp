@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-// ---- names, as the tests want them ----------------------------------------------------------------------------------
+// ---- simulated host names -------------------------------------------------------------------------------------------
 
 namespace bloomery_tests {
 namespace {
