@@ -163,7 +163,7 @@ TEST(LinePolicy, WritesTheLinesOfTheDefinitionAndNothingElse) {
   }
 }
 
-TEST(LinePolicy, NeverMissesAKeyAndErrsAsOftenAsTheFormulaSays) {
+TEST(LinePolicy, HasNoFalseNegativesAndTheFprOfTheFormula) {
   const split_block512_policy policy(10);
   for (const std::size_t count : {10u, 33u, 51u, 95u, 1000u}) {
     SCOPED_TRACE(count);

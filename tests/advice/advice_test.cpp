@@ -58,7 +58,7 @@ double bits_per_key(const params& p, std::uint64_t keys) {
   return static_cast<double>(p.geometry.bits) / static_cast<double>(keys);
 }
 
-TEST(Advice, TakesWhatCompleteTakesIfOnlyKeysAndRateAreAsked) {
+TEST(Advice, AgreesWithCompleteIfOnlyKeysAndRateAreGiven) {
   for (const preference prefer : {preference::speed, preference::memory}) {
     for (const double rate : {0.2, 0.01, 1e-3, 1e-4, 1e-6}) {
       for (const std::uint64_t keys : {1u, 100u, 10'000u, 1'000'000u}) {
@@ -84,7 +84,7 @@ TEST(Advice, TakesIntegersAsSuch) {
             complete({.keys = key_kind::u64le, .capacity = 1000, .target_fpr = 0.01}));
 }
 
-TEST(Advice, SaysHowManyCacheLinesALookupTouches) {
+TEST(Advice, GivesTheNumberOfCacheLinesPerLookup) {
   EXPECT_EQ(advise({.keys = 1'000'000, .rate = 0.01}).taken.lines, 1u);
   const option page = advise({.keys = 1'000'000, .rate = 1e-6}).taken;
   ASSERT_EQ(page.parameters.layout, "blocked_page");
@@ -135,7 +135,7 @@ TEST(Advice, SealsOnlyWhereThatTakesFewerBits) {
   EXPECT_EQ(at_one_percent.lines, 3u);
 }
 
-TEST(Advice, SaysWhyItDoesNotSeal) {
+TEST(Advice, GivesTheReasonAgainstAStaticFilter) {
   const auto why = [](double rate) { return advise({.keys = 1'000'000, .rate = rate, .sealed = true}).taken.why; };
   EXPECT_EQ(why(1e-18), ground::no_such_fingerprint);
   EXPECT_EQ(why(1e-10), ground::no_such_fingerprint);
@@ -202,7 +202,7 @@ TEST(Advice, PredictsTheMemoryAndTheLayersOfAGrowingFilter) {
   EXPECT_NEAR(from_first_layer_on.worst_bits_per_key / worst, 1, 0.01);
 }
 
-TEST(Advice, SaysWhatGrowingTakesAtWorstIfNobodyKnowsTheNumber) {
+TEST(Advice, GivesTheWorstCaseOfGrowingIfTheNumberIsUnknown) {
   const option o = advise({.rate = 0.01}).taken;
 
   EXPECT_EQ(o.for_keys, assumed_keys);
@@ -307,7 +307,7 @@ TEST(Advice, OffersNoNumberOfKeysThatItDoesNotName) {
   EXPECT_THAT(from_some.text().hint.words(), HasSubstr("if the number of keys does not grow"));
 }
 
-TEST(Advice, SaysHowManyKeysFitIfTheyMayGrow) {
+TEST(Advice, GivesTheNumberOfKeysThatFitIfTheyMayGrow) {
   for (const bool log : {false, true}) {
     const std::uint64_t limit = 3 << 20;
     const advice a = advise({.rate = 0.01, .log = log, .memory_bytes = limit});
@@ -323,7 +323,7 @@ TEST(Advice, SaysHowManyKeysFitIfTheyMayGrow) {
   }
 }
 
-TEST(Advice, SaysWhyTheOthersArePassedOver) {
+TEST(Advice, GivesAReasonAgainstEachOtherKind) {
   const auto why = [](const requirements& r, structure s) {
     const advice a = advise(r);
     const option* o = find(a, s);

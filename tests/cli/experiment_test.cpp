@@ -129,7 +129,7 @@ TEST(Experiment, DoesNotDependOnThreadsButOnTheSeed) {
   EXPECT_FALSE(same(carry_out(e), alone));
 }
 
-TEST(Experiment, LinesAreShuffledAnewInEachRun) {
+TEST(Experiment, LinesAreShuffledDifferentlyInEachRun) {
   const std::vector<std::string> text = words(4000);
   const std::vector<std::string_view> lines(text.begin(), text.end());
   for (const params& kind : {params{.layout = "classic"}, params{.scheme = "python"}}) {
@@ -146,7 +146,7 @@ TEST(Experiment, LinesAreShuffledAnewInEachRun) {
   }
 }
 
-TEST(Experiment, TheListenerHearsAllTheWorkAndCanEndIt) {
+TEST(Experiment, TheListenerReceivesAllProgressAndCanCancel) {
   const experiment e = small_experiment({.layout = "split_block512"});
   std::uint64_t done = 0;
 
@@ -177,7 +177,7 @@ TEST(Experiment, EachRunIsSeenWithWhatIsKnownSoFar) {
   EXPECT_TRUE(same(seen.back(), points));
 }
 
-TEST(Experiment, QueriesShowTheAlarmsAskedFor) {
+TEST(Experiment, QueriesGiveTheRequestedFalsePositives) {
   EXPECT_EQ(queries_for(0.01, 100), 10'000u);
   EXPECT_EQ(queries_for(0.03, 100), 3'334u);
   EXPECT_EQ(queries_for(1e-300, 100), std::uint64_t{1} << 62);
@@ -189,7 +189,7 @@ TEST(Axis, HasRoundTicksWithinItsEnds) {
   EXPECT_EQ(linear_axis(200, 4).place(50), 0.25);
 }
 
-TEST(Axis, OfRatesIsLinearUnlessThePromiseWouldNotBeSeen) {
+TEST(Axis, OfRatesIsLinearUnlessTheTargetWouldBeInvisible) {
   EXPECT_FALSE(rate_axis(0.06, 0.01, 5).logarithmic);
   EXPECT_FALSE(rate_axis(0.97, 0.01, 5).logarithmic);  // a filter that breaks
   const axis powers = rate_axis(1e-5, 1e-7, 9);

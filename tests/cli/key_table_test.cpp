@@ -110,7 +110,7 @@ TEST(TextTable, GroupsCanBeFilledByThreadsOfTheirOwn) {
 
 // Birthdays: of n keys, n^2 / 2^(bits + 1) pairs agree. Measured with 64 - 34 = 30 bits of the stored hash and the 6 of
 // the partition.
-TEST(HashTable, LosesAsManyKeysAsTheFormulaSays) {
+TEST(HashTable, LosesTheNumberOfKeysOfTheFormula) {
   constexpr int seeds = 10;
   constexpr int keys = 1'000'000;
   std::mt19937_64 random(5);

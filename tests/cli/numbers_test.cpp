@@ -82,7 +82,7 @@ TEST(ParseRate, TakesProbabilitiesAsPeopleWriteThem) {
   for (const auto& [text, rate] : cases) EXPECT_DOUBLE_EQ(parse_rate(text, "-p"), rate) << text;
 }
 
-TEST(ParseRate, RefusesWhatIsNoProbability) {
+TEST(ParseRate, RefusesInvalidProbabilities) {
   for (const char* text : {"",        "0",      "1",      "0.0",    "1.0",   "100%", "0%",     "-0.1",      "2",
                            "nan",     "inf",    "1 in 0", "1 in 1", "1/0",   "0/5",  "1 in",   "1 of 1000", "1 in x",
                            "1 in -5", "5 in 1", "%",      "1%%",    "1 % 2", "1k",   "1e-400", "0x1p-4",    "0,01"}) {

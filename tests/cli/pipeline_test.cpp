@@ -168,7 +168,7 @@ TEST_P(PipelineOfWorkers, AFailedStepEndsItAfterTheEarlierBatches) {
   }
 }
 
-TEST_P(PipelineOfWorkers, StopsWhenFinishSaysSo) {
+TEST_P(PipelineOfWorkers, StopsIfFinishReturnsFalse) {
   for (int round = 0; round < 300; ++round) {
     int finished = 0;
     std::atomic<int> read{0};
@@ -495,7 +495,7 @@ TEST(Reader, CountsLinesAsItReadsThem) {
   EXPECT_EQ(size.bytes, joined(lines, '\n').size() + 3);
 }
 
-TEST(Reader, TellsItsProgressInBytesOnDisk) {
+TEST(Reader, ReportsItsProgressInBytesOnDisk) {
   const scratch_folder folder;
   write_file(folder / "f", "a\nb\n"s);
   write_file(folder / "g", "c\n"s);

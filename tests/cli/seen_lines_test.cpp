@@ -140,7 +140,7 @@ TEST_F(SeenLines, ManyWaitingLinesAreWrittenDownWithoutBeingAsked) {
   EXPECT_EQ(take(seen, 0, batch * batches).size(), 0u);
 }
 
-TEST_F(SeenLines, ExpectedLossesOfAFileAreWhatIsLost) {
+TEST_F(SeenLines, ExpectedLossesOfAFileMatchActualLosses) {
   constexpr int keys = 900'000;
   seen_lines seen(make_handle(any_filter::create(path(), complete({.capacity = 600'000, .target_fpr = 0.05}))), true,
                   out_);

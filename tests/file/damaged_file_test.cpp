@@ -217,7 +217,7 @@ TEST(ForeignFile, OfAnotherVersionIsToldApart) {
   EXPECT_THAT(refused->what(), HasSubstr("expected version 1, found 2"));
 }
 
-TEST(ForeignFile, OfOtherBytesIsNoFilter) {
+TEST(ForeignFile, OfOtherBytesIsNotAFilter) {
   const scratch_folder folder;
   for (const std::string& content :
        {""s, "x"s, "not a filter\n"s, std::string(10'000, '\0'), std::string(5000, '\x89')}) {
@@ -230,7 +230,7 @@ TEST(ForeignFile, OfOtherBytesIsNoFilter) {
   }
 }
 
-TEST(ForeignFile, ThatIsNoRegularFileIsRefusedAtOnce) {
+TEST(ForeignFile, ThatIsNotARegularFileIsRefusedAtOnce) {
   const scratch_folder folder;
   ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
   for (const std::string& path : {folder.path(), folder / "fifo", "/dev/zero"s}) {
@@ -246,7 +246,7 @@ TEST(ForeignFile, ThatIsNoRegularFileIsRefusedAtOnce) {
   EXPECT_FALSE(inspect(folder / "missing").usable);
 }
 
-TEST(ForeignFile, WithAHeaderThatLiesUnderARightChecksumIsRefused) {
+TEST(ForeignFile, WithAFalseHeaderUnderAValidChecksumIsRefused) {
   const scratch_folder folder;
   save_sample(folder / "f");
   const bytes good = read_file(folder / "f");

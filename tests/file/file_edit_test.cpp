@@ -55,7 +55,7 @@ TEST(CountingFile, WithAnyDamagedPageIsNotLoaded) {
   }
 }
 
-TEST(CountingFile, SaysTheWidthOfItsCells) {
+TEST(CountingFile, HasTheWidthOfItsCells) {
   const scratch_folder folder;
   saved(folder / "f");
 

@@ -303,7 +303,7 @@ TEST(Count, IsAnEstimateFromAMergeUntilItIsCleared) {
   EXPECT_EQ(merged.insert_count(), 0u);
 }
 
-TEST(Count, StaysAnEstimateInTheFileWhoeverOpensIt) {
+TEST(Count, StaysAnEstimateInTheFileForEveryWriter) {
   const scratch_folder folder;
   any_filter merged = sample_filter();
   merged.merge(sample_filter());
@@ -332,7 +332,7 @@ TEST(Count, OfANewFileIsCounted) {
   EXPECT_FALSE(any_filter::load(folder / "f").count_is_estimate());
 }
 
-TEST(Count, OfAKindThatNobodyKnowsIsADamagedSlot) {
+TEST(Count, OfAnUnknownKindIsADamagedSlot) {
   const scratch_folder folder;
   save_sample(folder / "f");
   const auto with_count = [&](std::uint32_t count) {

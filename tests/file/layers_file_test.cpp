@@ -216,7 +216,7 @@ TEST(LayersFile, ReportsTheRatesOfTheScalableFilterThatWasSaved) {
   }
 }
 
-TEST(LayersFile, SaysTheCellsThatDecideALookup) {
+TEST(LayersFile, ListsTheCellsThatDecideALookup) {
   const layered_filter filter(grown(3000), integer_params);
   const std::unique_ptr<filter_handle> handle = make_handle(layered_filter(grown(3000), integer_params));
   for (std::uint64_t key = 0; key < 4000; key += 37) {

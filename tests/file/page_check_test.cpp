@@ -284,7 +284,7 @@ TEST(PageCheck, OfAFileForWritingIsDoneAtOpen) {
   EXPECT_TRUE(inspect(folder / "f").info.clean) << "it was not marked as being written";
 }
 
-TEST(PageCheck, StopsWhenItsCallerSaysSo) {
+TEST(PageCheck, StopsWhenItsCallerRequestsIt) {
   const scratch_folder folder;
   any_filter(complete({.layout = "classic", .geometry = {std::uint64_t{32} << 20, 7}})).save(folder / "f");
   const any_filter file = any_filter::open(folder / "f", {.check = file_check::on_use});

@@ -245,7 +245,7 @@ TEST(KilledWriter, LeavesAFileThatARefusedOneDoesNotTouch) {
   EXPECT_FALSE(inspect(folder / "f").info.clean);
 }
 
-TEST(KilledWriter, OfAStrangersHashLeavesAFileThatAnyFilterDoesNotTouch) {
+TEST(KilledWriter, WithAUserDefinedHashLeavesAFileThatAnyFilterRefuses) {
   const scratch_folder folder;
   const params p{.layout = "classic", .hash = "acme/1", .geometry = {800, 7}, .capacity = 50, .target_fpr = 0.01};
   const pid_t child = start_child([&] {

@@ -89,7 +89,7 @@ TYPED_TEST_SUITE(ConcurrentFilter, combinations, combination_names);
 
 // ---- one thread: as filter<> ----------------------------------------------------------------------------------------
 
-TYPED_TEST(ConcurrentFilter, OfOneThreadSaysWhatFilterSays) {
+TYPED_TEST(ConcurrentFilter, OfOneThreadAgreesWithFilter) {
   const numbered_keys<typename TypeParam::key> keys(5003);
   const auto hash = seeded<typename TypeParam::hash>();
   typename TestFixture::plain_filter plain(2000, 0.05, hash);
@@ -157,7 +157,7 @@ TYPED_TEST(ConcurrentFilter, LooksUpManyAsItLooksUpOne) {
   }
 }
 
-TYPED_TEST(ConcurrentFilter, GoesOnWithAFilterAndBecomesOneAgain) {
+TYPED_TEST(ConcurrentFilter, ContinuesWithAFilterAndBecomesOneAgain) {
   using ordinary = typename TestFixture::plain_filter;
   const numbered_keys<typename TypeParam::key> keys(300);
   const auto hash = seeded<typename TypeParam::hash>();
@@ -246,7 +246,7 @@ TEST(ThreadNumber, IsNeverThatOfAnotherRunningThread) {
 }
 
 // Every start and every wish of two bits in a pair of words, as in memory and as it is set: a bit at most once.
-TEST(AtomicWords, SetBitsOfAPairAndTellWhetherOneWasClear) {
+TEST(AtomicWords, SetBitsOfAPairAndReportWhetherOneWasClear) {
   const std::uint64_t cells[] = {0, 1, 63, 64, 127};
   for (const std::uint64_t before : cells) {
     for (const std::uint64_t first : cells) {
@@ -299,7 +299,7 @@ TYPED_TEST(ConcurrentFilter, HasTheBytesOfFilterWhicheverThreadsInserted) {
 }
 
 // The filter is so sparse that no key's cells are ever covered by others: about one key in 10^9.
-TYPED_TEST(ConcurrentFilter, TellsAtLeastOneOfRacingThreadsThatAKeyIsNew) {
+TYPED_TEST(ConcurrentFilter, ReportsAKeyAsNewToAtLeastOneOfRacingThreads) {
   constexpr unsigned threads = 4;
   constexpr std::size_t rounds = 150, keys_a_round = 40;
   const numbered_keys<typename TypeParam::key> keys(rounds * keys_a_round);
@@ -334,7 +334,7 @@ TYPED_TEST(ConcurrentFilter, TellsAtLeastOneOfRacingThreadsThatAKeyIsNew) {
 }
 
 // Nothing but a number of keys, released and acquired, goes from the writer to readers that run all the while.
-TYPED_TEST(ConcurrentFilter, ShowsWhatWasInsertedBeforeAFlagWasSetToWhoSawTheFlag) {
+TYPED_TEST(ConcurrentFilter, FindsKeysThatWereInsertedBeforeAFlagWasSeen) {
   constexpr std::size_t n = 4000;
   const numbered_keys<typename TypeParam::key> keys(n);
   const auto hash = seeded<typename TypeParam::hash>();

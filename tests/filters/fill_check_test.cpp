@@ -81,7 +81,7 @@ std::uint64_t keys_for_half(const params& p) {
 // ---- filters with correct counts ------------------------------------------------------------------------------------
 
 // Some 100,000 filters, each of which may alarm with a probability of 2e-9.
-TEST(StatisticOfFillChecks, OfHonestFiltersHasNoAlarmFromOneKeyUpToARateOfAHalf) {
+TEST(StatisticOfFillChecks, OfCorrectFiltersPassesFromOneKeyUpToARateOfAHalf) {
   std::uint64_t filters = 0;
   for (const layout_row& layout : layout_rows()) {
     for (const std::uint64_t capacity : {1u, 100u, 10'000u, 1'000'000u}) {
@@ -252,7 +252,7 @@ TEST(FillCheck, AlarmsForFewerBitsThanTheCountedKeysAloneWouldLeaveHoweverManyTh
   }
 }
 
-TEST(StatisticOfFillChecks, OfHonestFiltersFarBeyondTheirCapacityHasNoAlarm) {
+TEST(StatisticOfFillChecks, OfCorrectFiltersFarBeyondTheirCapacityPasses) {
   for (const layout_row& layout : layout_rows()) {
     any_filter filter(of_integers(std::string(layout.name), 500));
     for (int trial = 0; trial < 20; ++trial) {

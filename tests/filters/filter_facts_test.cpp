@@ -156,7 +156,7 @@ TEST_F(Facts, AFileReportsItsSizeNoteAndState) {
   EXPECT_NEAR(static_cast<double>(dirty.distinct_keys), 10, 1);
 }
 
-TEST_F(Facts, AKeyedFileTellsItsFactsWithoutItsSecret) {
+TEST_F(Facts, AKeyedFileReportsItsFactsWithoutItsSecret) {
   const secret_key secret = random_secret();
   filter_of({.capacity = 1000, .target_fpr = 0.01, .secret = secret}, 100).save(path("f"));
   const auto facts_only = open_filter(path("f"), {.facts_only = true});
@@ -183,7 +183,7 @@ TEST_F(Facts, AKeyedFileTellsItsFactsWithoutItsSecret) {
             errc::incompatible);
 }
 
-TEST_F(Facts, ARebuildingFilterTellsOfItsLog) {
+TEST_F(Facts, ARebuildingFilterReportsItsLog) {
   const std::string name = make_rebuilding(5000);
   open_filter(name, {.mode = access::read_write})->insert(keys(1000));  // again
 
@@ -241,7 +241,7 @@ TEST_F(Facts, AStaticFilterKnowsItsKeysExactly) {
   EXPECT_EQ(facts.fill->cells, 0u);
 }
 
-TEST_F(Facts, ASlidingWindowFilterTellsOfItsGenerations) {
+TEST_F(Facts, ASlidingWindowFilterReportsItsGenerations) {
   const auto filter =
       make_handle(any_filter(complete({.layout = "sliding", .target_fpr = 0.01, .extra = window_of_keys(700)})));
   filter->insert(keys(1000));
@@ -256,7 +256,7 @@ TEST_F(Facts, ASlidingWindowFilterTellsOfItsGenerations) {
   EXPECT_FALSE(facts.keys_left || facts.fill->estimated_keys || facts.consistency->alarm);
 }
 
-TEST_F(Facts, AScalableFilterTellsOfItsLayers) {
+TEST_F(Facts, AScalableFilterReportsItsLayers) {
   const auto filter = make_scalable_handle({.capacity = 1000, .target_fpr = 0.01});
   filter->insert(keys(10'000));
 

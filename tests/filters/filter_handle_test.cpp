@@ -105,7 +105,7 @@ TEST(CopyOfAHandle, EstimatesTheCountOfAFileThatIsNotClosed) {
   }
 }
 
-TEST(SummaryOfAHandle, TellsThatTheCountOfAFileThatIsNotClosedIsAnEstimate) {
+TEST(SummaryOfAHandle, ReportsThatTheCountOfAnUnclosedFileIsAnEstimate) {
   const scratch_folder folder;
   const std::string path = folder / "f";
   any_filter writer = any_filter::create(path, complete({.capacity = 2000, .target_fpr = 0.001}));

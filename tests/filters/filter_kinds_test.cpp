@@ -53,7 +53,7 @@ TEST(AnyFilter, RefusesKeysOfTheOtherKindAndStaysAsItIs) {
   EXPECT_FALSE(scheme.uses_hashes());
 }
 
-TEST(AnyFilter, RefusesParamsThatNoTableKnows) {
+TEST(AnyFilter, RefusesUnknownParams) {
   const auto code = [](params p) { return code_of([&] { any_filter f(std::move(p)); }); };
 
   EXPECT_EQ(code({.layout = "nonesuch", .capacity = 10, .target_fpr = 0.1}), errc::invalid_argument);

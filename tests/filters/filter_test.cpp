@@ -135,7 +135,7 @@ TYPED_TEST(EveryFilter, HasTheSameBytesAsTemplateAnyAndFile) {
   }
 }
 
-TYPED_TEST(EveryFilter, TellsNewKeysInBatchesAsOneByOne) {
+TYPED_TEST(EveryFilter, ReportsNewKeysInBatchesAsOneByOne) {
   using Key = typename TypeParam::key;
   const auto keys = keys_of_kind<Key>();
   const auto hash = seeded<typename TypeParam::hash>();
@@ -216,7 +216,7 @@ TYPED_TEST(EveryFilter, DependsOnItsSeed) {
 
 // ---- sizes, rates and estimates -------------------------------------------------------------------------------------
 
-TEST(Filter, KnowsItsSizesAndRates) {
+TEST(Filter, ReportsItsSizesAndRates) {
   const filter<> seen(1'000'000, 0.01);
   const geometry g = layouts::split_block::geometry_for(1'000'000, 0.01);
 
@@ -504,7 +504,7 @@ TEST(Filter, IntersectedWhenFullHasACountThatIsNotZero) {
   }
 }
 
-TEST(AnyFilter, OfASchemeTellsNewKeysAndAnswersInBatches) {
+TEST(AnyFilter, OfASchemeReportsNewKeysAndAnswersInBatches) {
   const auto keys = keys_of_kind<std::string_view>();
   for (const char* name : {"guava", "pharo", "python", "perl"}) {
     any_filter single(complete({.scheme = name, .capacity = 1000, .target_fpr = 0.01})), batch(single.parameters());

@@ -109,7 +109,7 @@ TEST(Wilson, HoldsTheTruthAsOftenAsItSays) {
 
 // ---- queries --------------------------------------------------------------------------------------------------------
 
-TEST(QueriesToResolve, MakeTheRelativeErrorWhatIsAsked) {
+TEST(QueriesToResolve, GiveTheRequestedRelativeError) {
   for (const double rate : {0.5, 0.01, 1e-3, 1e-5}) {
     for (const double relative : {0.5, 0.02, 0.003}) {
       for (const double z : {1.0, 4.0}) {
@@ -170,7 +170,7 @@ TEST(ChanceOf, IsTheBinomialTailOnItsSideOfTheExpected) {
   }
 }
 
-TEST(ChanceOf, HasTheKnownValues) {
+TEST(ChanceOf, HasThePublishedValues) {
   const auto is = [](double chance, double known, double relative) {
     EXPECT_NEAR(chance / known, 1, relative) << chance << ", known: " << known;
   };
@@ -190,7 +190,7 @@ TEST(ChanceOf, HasTheKnownValues) {
   is(chance_of(500'000'000 - 79'057, 1'000'000'000, 0.5), 2.8665e-7, 2e-3);
 }
 
-TEST(ChanceOf, OfWhatIsCertainIsOneAndOfTheImpossibleNone) {
+TEST(ChanceOf, OfCertainEventsIsOneAndOfImpossibleEventsZero) {
   EXPECT_EQ(chance_of(0, 0, 0.5), 1);
   EXPECT_EQ(chance_of(0, 1000, 0), 1);
   EXPECT_EQ(chance_of(1, 1000, 0), 0);

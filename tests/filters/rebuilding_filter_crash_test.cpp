@@ -169,7 +169,7 @@ TEST(RebuildingFilter, ARebuildEndsWhenItsWatchThrows) {
   }
 }
 
-TEST(RebuildingFilter, NobodyReadsARebuildWhoMayNotReadTheFilter) {
+TEST(RebuildingFilter, ARebuildKeepsThePermissionsOfTheFilter) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   add(filter, 0, 3000);

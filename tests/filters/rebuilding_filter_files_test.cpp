@@ -421,7 +421,7 @@ TEST(RebuildingFilter, ACreationThatIsRefusedLeavesTheRebuildOfTheWriter) {
   EXPECT_TRUE(std::filesystem::exists(folder / "f.rebuild"));
 }
 
-TEST(RebuildingFilter, OpensWithinItsPromiseAfterAKillBeforeItGrew) {
+TEST(RebuildingFilter, KeepsItsTargetAfterAKillBeforeGrowth) {
   const scratch_folder folder;
   const any_filter hasher(
       complete({.layout = "split_block512", .keys = key_kind::u64le, .capacity = 1, .target_fpr = 0.5}));

@@ -35,7 +35,7 @@ using bloomery_tests::scratch_folder;
 
 // ---- growing --------------------------------------------------------------------------------------------------------
 
-TEST(RebuildingFilter, KeepsItsPromiseAndItsSizeAtEachStepOfGrowth) {
+TEST(RebuildingFilter, KeepsItsTargetAndItsSizeAtEachStepOfGrowth) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   const std::uint64_t last = is_long() ? 10'000'000 : 400'000;
@@ -80,7 +80,7 @@ TEST(RebuildingFilter, HasItsTargetRateAfterBatchesOfAnySize) {
 }
 
 // Filled to its capacity, the filter has the target FPR.
-TEST(RebuildingFilter, IsAtItsPromiseWhenItIsFull) {
+TEST(RebuildingFilter, IsAtItsTargetWhenFull) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
   add(filter, 0, 120'000);
@@ -138,7 +138,7 @@ TEST(RebuildingFilter, RefusesWhatNeedsMoreThanALogHas) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(RebuildingFilter, WritesItsLogAnewWhenMostOfItIsRepetition) {
+TEST(RebuildingFilter, RewritesItsLogIfMostOfItIsRepetition) {
   const scratch_folder folder;
   rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
 

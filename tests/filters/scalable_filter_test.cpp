@@ -129,7 +129,7 @@ TEST(ScalableRate, IsThatOfAFilterWithAFewKeysMoreOrFewer) {
   }
 }
 
-TEST(ScalableRate, RisesWithTheKeysAndKeepsThePromise) {
+TEST(ScalableRate, RisesWithTheKeysAndKeepsTheTarget) {
   for (const double rate : {0.5, 0.01, 1e-9}) {
     double before = scalable_fpr(rate, 0, 100);
     EXPECT_EQ(before, 0);
@@ -150,7 +150,7 @@ TEST(ScalableRate, OfOneFullLayerIsTheLayersOwn) {
 
 // ---- what is refused ------------------------------------------------------------------------------------------------
 
-TEST(ScalableFilter, RefusesWhatIsNoProbabilityAndNoFirstLayer) {
+TEST(ScalableFilter, RefusesInvalidProbabilitiesAndFirstLayers) {
   for (const double rate : {0.0, 1.0, -0.1, 1.5, std::nan("")}) {
     EXPECT_EQ(code_of([&] { integers seen(rate); }), errc::invalid_argument) << rate;
   }
@@ -172,7 +172,7 @@ struct operation {
   }
 };
 
-TEST(ScalableFilter, ForgetsNoKeyAndCallsNoKeyNewThatItHas) {
+TEST(ScalableFilter, FindsEveryKeyAndReportsNoPresentKeyAsNew) {
   const auto draw = [](std::mt19937_64& random) { return operation{random() % 4 == 0, random() % 300}; };
   const auto fails = [](const std::vector<operation>& operations) -> std::string {
     integers seen(0.2, {}, 4);
@@ -444,7 +444,7 @@ TEST(ScalableFilterStatistic, TheMeanOfManyIsTheExactRate) {
 
 // A key has the same bits of its line in every layer. Do layers err together? Of two full layers of a size, and of
 // sizes as they follow each other, the errors of one are counted among the errors of the other.
-TEST(ScalableFilterStatistic, LayersErrIndependentlyOfEachOther) {
+TEST(ScalableFilterStatistic, LayersHaveIndependentFalsePositives) {
   constexpr double share = 0.05;
   const std::uint64_t queries = is_long() ? 20'000'000 : 1'000'000;
   for (const std::uint64_t second_keys : {3000u, 6000u, 24'000u}) {
@@ -495,7 +495,7 @@ TEST(ScalableFilterStatistic, ExpectedLossesAreThoseThatHappen) {
   }
 }
 
-TEST(ScalableFilter, AnEmptyOneErrsNeverAndLosesNothing) {
+TEST(ScalableFilter, AnEmptyOneHasNoFalsePositivesAndNoLosses) {
   const integers seen(0.1);
 
   EXPECT_EQ(seen.expected_fpr(), 0);

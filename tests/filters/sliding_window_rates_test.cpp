@@ -82,7 +82,7 @@ TYPED_TEST(SlidingWindowRate, HasTheRateOfItsGenerationsTogether) {
   EXPECT_NEAR(hits, trials * rate, 6 * 2 * std::sqrt(trials * rate));
 }
 
-TYPED_TEST(SlidingWindowRate, IsTheSmallestThatKeepsItsPromise) {
+TYPED_TEST(SlidingWindowRate, IsTheSmallestThatKeepsItsTarget) {
   for (const std::uint64_t n : {1u, 6u, 1000u, 1'000'000u}) {
     for (const double p : {0.3, 0.01, 1e-4}) {
       const geometry g = TypeParam::geometry_for(n, p);
@@ -115,7 +115,7 @@ void expect_measured(const Filter& filter, double rate, std::uint64_t queries = 
   EXPECT_NEAR(static_cast<double>(hits), expected, 6 * std::sqrt(expected) + 6) << rate;
 }
 
-TYPED_TEST(SlidingWindowRate, KeepsItsPromiseAtTheWorstMoment) {
+TYPED_TEST(SlidingWindowRate, KeepsItsTargetAtTheWorstMoment) {
   constexpr std::uint64_t n = 100'000;
   filter_of_integers<TypeParam> filter({.window = window_of_keys(n)});
   const std::uint64_t slice = (n + 6) / 7;
@@ -221,7 +221,7 @@ TEST(SlidingWindowRateOfIntegers, OfAnEarlierFileHasRoomForASeventhOfTheKeysInAS
   EXPECT_TRUE(judge_fpr(filter.parameters(), filter.window()->rate).is_broken());
 }
 
-TEST(SlidingWindowRateOfIntegers, SaysThatAGenerationGotMoreKeysThanItMay) {
+TEST(SlidingWindowRateOfIntegers, ReportsAnOverfullGeneration) {
   filter_of_integers<layouts::sliding> filter(
       {.window = window_of_time(std::chrono::hours(24)), .capacity = 100, .clock = [] { return some_day; }});
   for (std::uint64_t key = 0; key < 100; ++key) filter.insert(key);

@@ -107,7 +107,7 @@ TEST(StaticFilter, FindsEveryKeyOfSeveralPartitions) {
   }
 }
 
-TEST(StaticFilter, SaysNoToEverythingWithoutKeys) {
+TEST(StaticFilter, ReportsEveryKeyAsAbsentIfEmpty) {
   for (const unsigned width : {8u, 16u, 32u}) {
     const auto payload = built({}, width);
 
@@ -168,14 +168,14 @@ TEST(StaticFilter, ReportsAbsentKeysAtItsExactRate) {
   }
 }
 
-TEST(StaticFilter, HardlyEverErrsWith32Bits) {
+TEST(StaticFilter, HasVeryFewFalsePositivesWith32Bits) {
   for (const std::uint64_t n : {10u, 11'500u, 300'000u})
     EXPECT_EQ(hits(32, built(hash64_series(n, 9), 32), 1'000'000), 0u);
 }
 
-// Keys whose cells are those of present keys are no likelier to be reported: what chooses the cells does not tell the
-// fingerprint.
-TEST(StaticFilter, DoesNotTellTheFingerprintByTheCells) {
+// Absent keys with the cells of a present key are not more often false positives, because the cells do not determine
+// the fingerprint.
+TEST(StaticFilter, HasFingerprintsIndependentOfTheCells) {
   const auto hash64s =
       hash64_series(3, 5);  // three segments of 8 cells: one absent key in 171 has the cells of a present one
   const auto payload = built(hash64s, 8);
@@ -251,7 +251,7 @@ TEST(StaticFilter, TakesTenMillionCopiesOfOneKeyAsOne) {
 
 // A cell that counts its keys in 8 bits takes these for one, with a number that is none: read behind the array, as the
 // sanitizers see.
-TEST(StaticFilter, TakesSoManyCopiesThatACountRunsOver) {
+TEST(StaticFilter, TakesEnoughCopiesToOverflowACount) {
   std::mt19937_64 random(1);
   const auto once = hash64_series(3000, 5);
   for (const std::uint64_t count : {257u, 513u}) {

@@ -127,7 +127,7 @@ std::string by_openssl(const secret_key& key, const std::string& path) {
   return answer;
 }
 
-TEST(SipHashPeer, SaysWhatOpenSSLSaysOfRandomKeysAndMessages) {
+TEST(SipHashPeer, AgreesWithOpenSSLForRandomKeysAndMessages) {
   const scratch_folder folder;
   std::mt19937_64 random(1);
   write_file(folder / "message", counting_message(15));
@@ -218,7 +218,7 @@ TEST(KeyFile, IsNeverReplaced) {
   EXPECT_EQ(read_secret(folder / "key"), some_key);
 }
 
-TEST(KeyFile, TellsWhetherOthersMayReadIt) {
+TEST(KeyFile, ReportsWhetherOthersMayReadIt) {
   const scratch_folder folder;
   write_secret(folder / "key", some_key);
   for (const auto& [mode, expected] : {std::pair{0600, false}, {0400, false}, {0640, true}, {0604, true}}) {

@@ -234,7 +234,7 @@ TEST_P(KernelBatch, AddsBatchToBatch) {
   }
 }
 
-TEST_P(KernelBatch, TellsTheSecondOfTwoEqualKeysThatItIsNotNew) {
+TEST_P(KernelBatch, ReportsTheSecondOfTwoEqualKeysAsNotNew) {
   for (const std::uint32_t probes : layout().probes) {
     for (const kernels::fetch fetch : fetches) {
       for (const std::size_t count : {2u, 9u, 64u, 65u, 129u, 1000u}) {

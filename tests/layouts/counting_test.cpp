@@ -176,7 +176,7 @@ std::string differs_after(Filter& filter, model& truth, const operation& o) {
 
 constexpr geometry two_lines{1024, 5};
 
-TEST(Counting, KeepsTheCountersOfAModelWhateverIsInsertedAndRemoved) {
+TEST(Counting, KeepsTheCountersOfAModelForAnyInsertsAndRemovals) {
   const auto fails = [](const std::vector<operation>& operations) {
     counting_filter<std::uint64_t> filter(two_lines);
     model truth(two_lines);
@@ -278,7 +278,7 @@ TEST(Counting, CountsNoFewerThanNothing) {
   EXPECT_EQ(here.insert_count(), 0u);
 }
 
-TEST(Counting, RefusesAStrangerAndIsTaintedForGood) {
+TEST(Counting, RefusesAnAbsentKeyAndStaysTainted) {
   const scratch_folder folder;
   any_filter here(complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01}));
   here.insert("Madrid");
@@ -307,7 +307,7 @@ TEST(Counting, RefusesAStrangerAndIsTaintedForGood) {
   EXPECT_FALSE(any_filter::open(folder / "f").tainted());
 }
 
-TEST(Counting, TellsHowManyStrangersWereProbablyRemovedUnnoticed) {
+TEST(Counting, EstimatesTheUnnoticedRemovalsOfAbsentKeys) {
   counting_filter<std::uint64_t> here(100'000, 0.05);
   for (std::uint64_t key = 0; key < 100'000; ++key) here.insert(key);
   const double rate = here.current_fpr();
@@ -389,7 +389,7 @@ TEST(Counting, SetsTheSameCountersInEveryKindOfFilter) {
   EXPECT_EQ(filter<std::string_view>(10, 0.1).insert_all(half), 3u);
 }
 
-TEST(Counting, InsertsAllAtOnceInOrderAndTellsWhatWasNew) {
+TEST(Counting, InsertsAllAtOnceInOrderAndReportsNewKeys) {
   std::vector<std::uint64_t> keys;
   for (std::uint64_t i = 0; i < 300'000; ++i) keys.push_back(i % 200'000);
   const geometry g = layouts::counting::geometry_for(300'000, 1e-6);
@@ -409,7 +409,7 @@ TEST(Counting, InsertsAllAtOnceInOrderAndTellsWhatWasNew) {
 
 // ---- refusals -------------------------------------------------------------------------------------------------------
 
-TEST(CountingRefusal, OfAnotherKindOfFilterSaysWhy) {
+TEST(CountingRefusal, OfAnotherKindOfFilterGivesTheReason) {
   any_filter bits(complete({.capacity = 1000, .target_fpr = 0.01}));
   any_filter scheme(complete({.scheme = "guava", .capacity = 1000, .target_fpr = 0.01}));
   bits.insert("Madrid");

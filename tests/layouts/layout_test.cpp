@@ -273,7 +273,7 @@ using all_layouts = testing::Types<layouts::split_block, layouts::split_block512
                                    layouts::blocked_page, layouts::classic>;
 TYPED_TEST_SUITE(LayoutBatch, all_layouts, layout_names);
 
-TYPED_TEST(LayoutBatch, InsertsTheSameBitsAndTellsTheSameKeysNewAsOneByOne) {
+TYPED_TEST(LayoutBatch, InsertsTheSameBitsAndReportsTheSameNewKeysAsOneByOne) {
   for (const geometry& g : geometries<TypeParam>()) {
     for (const std::size_t count : counts) {
       SCOPED_TRACE(trace_of(g, count));

@@ -271,7 +271,7 @@ std::vector<params> all_layouts_with(const geometry& g) {
   return all;
 }
 
-TEST(StatisticOfEstimatedKeys, HasNoBiasAndTheSpreadItTells) {
+TEST(StatisticOfEstimatedKeys, IsUnbiasedWithTheReportedSigma) {
   const geometry g{std::uint64_t{1} << (bloomery_tests::is_long() ? 20 : 17), 8};
   const double capacity = static_cast<double>(g.bits) / 11.5;
   for (const params& p : all_layouts_with(g)) {
@@ -332,7 +332,7 @@ TEST(SharedOnes, AreCountedBitByBit) {
 }
 
 // Two sets of n keys each that share 2nJ / (1 + J) keys, so that their Jaccard index is J.
-TEST(StatisticOfOverlap, HasNoBiasAndTheSpreadItTells) {
+TEST(StatisticOfOverlap, IsUnbiasedWithTheReportedSigma) {
   const geometry g{std::uint64_t{1} << (bloomery_tests::is_long() ? 20 : 17), 8};
   const auto n = static_cast<std::size_t>(static_cast<double>(g.bits) * 90'000 / 0x1p20);
   for (const params& p : all_layouts_with(g)) {
@@ -383,7 +383,7 @@ TEST(StatisticOfOverlap, HasNoBiasAndTheSpreadItTells) {
 }
 
 // Without a key in common three of a thousand pairs, or one more or less, seem to have some: one side of three sigma.
-TEST(StatisticOfOverlap, OfStrangersIsNoise) {
+TEST(StatisticOfOverlap, OfUnrelatedFiltersIsNoise) {
   const params p = params_of("classic", {std::uint64_t{1} << 16, 8});
   any_filter a(p), b(p);
   int noise = 0;

@@ -84,7 +84,7 @@ TYPED_TEST(BlockedLayout, HasARateThatIsRightAtItsEnds) {
   }
 }
 
-TYPED_TEST(BlockedLayout, IsAsSmallAsThePromiseAllows) {
+TYPED_TEST(BlockedLayout, HasTheSmallestSizeThatKeepsTheTarget) {
   constexpr std::uint64_t b = TypeParam::block_bits;
   for (const std::uint64_t n : {1u, 10u, 1000u, 1'000'000u, 1'000'000'000u}) {
     for (const double p : {0.9, 0.2, 0.05, 0.01, 1e-3, 1e-4, 1e-6, 1e-9}) {
@@ -112,7 +112,7 @@ TYPED_TEST(BlockedLayout, TakesATrillionKeys) {
 }
 
 // Up to some million keys, 1e-12 is above the 2^-64 per key by which equal hashes add to the FPR.
-TYPED_TEST(BlockedLayout, KeepsThePromiseOfOneInATrillion) {
+TYPED_TEST(BlockedLayout, KeepsATargetOfOneInATrillion) {
   for (const std::uint64_t n : {1u, 1000u, 1'000'000u}) {
     EXPECT_LE(TypeParam::expected_fpr(TypeParam::geometry_for(n, 1e-12), n), 1e-12) << n;
   }
@@ -149,7 +149,7 @@ TYPED_TEST(BlockedLayout, ChecksGivenGeometries) {
 }
 
 // Bits that n keys leave clear: each of them misses a given bit of B blocks with chance 1 - q/B.
-TYPED_TEST(BlockedLayout, KnowsTheKeysFromTheZerosThatTheyLeave) {
+TYPED_TEST(BlockedLayout, EstimatesTheKeysFromTheZeroBits) {
   constexpr std::uint64_t b = TypeParam::block_bits;
   for (const std::uint32_t k : probes_of<TypeParam>()) {
     for (const std::uint64_t B : {1u, 1000u, 10'000'000u}) {
@@ -234,7 +234,7 @@ TEST(BlockedSize, OfTheLayoutsComparesAsTheirHeadersSay) {
 constexpr double promises[] = {0.9, 0.5, 0.3, 0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12};
 constexpr std::uint64_t capacities[] = {1, 2, 3, 10, 77, 1000, 12'345, 1'000'000, 100'000'000, 10'000'000'000};
 
-TEST(ClassicSize, KeepsThePromiseAndOneBitLessDoesNot) {
+TEST(ClassicSize, KeepsTheTargetAndOneBitLessDoesNot) {
   for (const std::uint64_t n : capacities) {
     for (const double p : promises) {
       const geometry g = layouts::classic::geometry_for(n, p);
@@ -277,7 +277,7 @@ TEST(ClassicSize, ChoosesTheProbesWithTheLowestRate) {
   }
 }
 
-TEST(SplitBlockSize, KeepsThePromiseAndOneBlockLessDoesNot) {
+TEST(SplitBlockSize, KeepsTheTargetAndOneBlockLessDoesNot) {
   for (const std::uint64_t n : capacities) {
     for (const double p : promises) {
       const double parquet_bits = -8 * static_cast<double>(n) / std::log1p(-std::pow(p, 1.0 / 8));
@@ -295,7 +295,7 @@ TEST(SplitBlockSize, KeepsThePromiseAndOneBlockLessDoesNot) {
   }
 }
 
-TEST(Sizes, RefuseWhatIsNoPromise) {
+TEST(Sizes, RefuseInvalidTargets) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double p : {0.0, 1.0, -0.1, 1.5, nan, infinity, -infinity}) {

@@ -37,7 +37,7 @@ TEST(TextbookBits, AreTheBooksAndNineAndAHalfAKeyAtOnePercent) {
 
 TEST(TextbookBits, OfNoKeysAreNone) { EXPECT_EQ(textbook_bits(0, 0.01), 0u); }
 
-TEST(TextbookBits, RefuseWhatIsNoProbability) {
+TEST(TextbookBits, RefuseInvalidProbabilities) {
   for (const double p : {0.0, 1.0, -0.01, 1.5, not_a_number}) {
     EXPECT_EQ(code_of([&] { textbook_bits(1000, p); }), errc::invalid_argument) << p;
     EXPECT_EQ(code_of([&] { textbook_bits(0, p); }), errc::invalid_argument) << p;
@@ -104,7 +104,7 @@ TEST(SearchedGeometry, SurvivesRatesThatRoundingLoses) {  // 1 - p is 1 for k = 
   EXPECT_NEAR(static_cast<double>(g.bits), 1000 * 66.44 / std::log(2.0), 20);
 }
 
-TEST(SizingRules, RefuseNoKeysAndWhatIsNoProbability) {
+TEST(SizingRules, RefuseZeroKeysAndInvalidProbabilities) {
   for (const auto rule : {ceil_ceil_geometry, floor_round_geometry, searched_geometry}) {
     EXPECT_EQ(code_of([&] { rule(0, 0.01); }), errc::invalid_argument);
     for (const double p : {0.0, 1.0, -0.01, 1.5, not_a_number}) {

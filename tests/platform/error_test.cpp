@@ -47,7 +47,7 @@ bool names_the_command(const std::string& text) {
   return std::regex_search(text, option) || (text != "bloomery key check" && std::regex_search(text, verb));
 }
 
-TEST(Error, SaysItsPartsInOneSentence) {
+TEST(Error, JoinsItsPartsToOneSentence) {
   const error all(errc::damaged, {"file is cut short", "users.bloom", "8192 bytes", "5000", hint::restore_file});
   const error without_where(errc::locked, {"busy", "", "", "", hint::try_again});
   const error only_found(errc::io, {"cannot read", "f", "", "nothing", {}});

@@ -72,7 +72,7 @@ TEST_F(Embedded, AnswersForFilters) {
   EXPECT_EQ(plan["filter"]["capacity"], 1000);
 }
 
-TEST_F(Embedded, RunsJobsWhenItIsTold) {
+TEST_F(Embedded, RunsJobsOnRequest) {
   api playground({});
 
   for (const char* wanted :
@@ -89,7 +89,7 @@ TEST_F(Embedded, RunsJobsWhenItIsTold) {
   EXPECT_FALSE(playground.queued_jobs().run_one());
 }
 
-TEST_F(Embedded, ReadsAFileWhenItIsTold) {
+TEST_F(Embedded, ReadsAFileOnRequest) {
   const scratch_folder folder;
   const std::string path = folder / "seen.bloom";
   bloomery::any_filter filter(bloomery::complete({.layout = "blocked", .capacity = 300'000, .target_fpr = 0.01}));

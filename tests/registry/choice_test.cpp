@@ -66,7 +66,7 @@ std::string by_the_rule(const std::vector<size>& all, double share) {
   return "";
 }
 
-TEST(Choice, IsTheQuickestLayoutWithinTheAllowanceForEveryPromise) {
+TEST(Choice, IsTheFastestLayoutWithinTheAllowanceForEveryTarget) {
   for (const std::uint64_t n : capacities) {
     for (const double p : rates) {
       SCOPED_TRACE(std::to_string(n) + " keys at " + std::to_string(p));
@@ -118,7 +118,7 @@ TEST(Choice, AllowsAShareOrAPageWhicheverIsMore) {
             std::numeric_limits<std::uint64_t>::max());
 }
 
-TEST(Choice, SaysWhyOfEveryLayout) {
+TEST(Choice, GivesAReasonForEveryLayout) {
   const std::vector<candidate> all = layout_candidates(1'000'000, 1e-3);
 
   EXPECT_EQ(all[0].why.ground, layout_ground::quickest);
@@ -144,7 +144,7 @@ TEST(Choice, SaysWhyOfEveryLayout) {
   EXPECT_THAT(reason_text(tiny), HasSubstr("the quickest of " + layouts + " within 4096 bytes of the least"));
 }
 
-TEST(Choice, LeavesOutWhatCannotKeepThePromise) {
+TEST(Choice, LeavesOutLayoutsThatCannotKeepTheTarget) {
   const std::vector<candidate> all = layout_candidates(1'000'000'000'000, 1e-9);
 
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {

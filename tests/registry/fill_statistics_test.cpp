@@ -268,7 +268,7 @@ TEST(FillStatisticsOfOneKey, CountsItsTwins) {
   }
 }
 
-TEST(FillStatistics, IgnoresAStrangersUnusedBits) {
+TEST(FillStatistics, IgnoresUnusedBitsOfHostileFiles) {
   std::mt19937_64 random(7);
   for (const std::uint64_t m : {1u, 3u, 9u, 13u, 15u, 799u}) {
     SCOPED_TRACE(m);
@@ -401,7 +401,7 @@ TEST(FillStatisticsOfSchemes, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne)
   }
 }
 
-TEST(FillStatisticsOfSchemes, IgnoresAStrangersUnusedBits) {
+TEST(FillStatisticsOfSchemes, IgnoresUnusedBitsOfHostileFiles) {
   std::mt19937_64 random(9);
   for (const char* const name : {"pharo", "python", "perl"}) {  // guava has whole words
     const bool from_top = std::string_view(name) != "perl";
@@ -534,7 +534,7 @@ TEST(FillStatisticsOfPharo, KnowsThatManyBitsAreNobodys) {
 
 // ---- refusals -------------------------------------------------------------------------------------------------------
 
-TEST(FillStatistics, RefusesWhatIsNoFilter) {
+TEST(FillStatistics, RefusesInvalidFilters) {
   const byte_array bytes(32);
 
   EXPECT_EQ(code_of([&] { measure_fill(params_of("nonesuch", {256, 8}), bytes); }), errc::invalid_argument);

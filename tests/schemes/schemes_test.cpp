@@ -87,7 +87,7 @@ errc code_of(const std::function<void()>& action) {
   return errc::io;
 }
 
-TEST(Schemes, RefuseWhatIsNoCapacityNoRateAndNoGeometry) {
+TEST(Schemes, RefuseInvalidCapacitiesRatesAndGeometries) {
   for (const scheme& row : schemes()) {
     SCOPED_TRACE(row.name);
     EXPECT_EQ(code_of([&] { row.geometry_for(0, 0.01); }), errc::invalid_argument);
@@ -112,7 +112,7 @@ TEST(Schemes, ChooseSizesThatTheyAcceptThemselves) {
   }
 }
 
-TEST(Schemes, RefuseWhatTheirSystemCannotAddressAndSayWhatToDo) {
+TEST(Schemes, RefuseSizesThatTheirSystemCannotAddressWithAHint) {
   EXPECT_EQ(code_of([] { find_scheme("guava")->check({100, 7}); }), errc::invalid_argument);  // not whole words
   EXPECT_EQ(code_of([] { find_scheme("guava")->check({std::uint64_t{1} << 37, 7}); }), errc::too_large);
   EXPECT_EQ(code_of([] { find_scheme("python")->check({(std::uint64_t{1} << 31) + 1, 7}); }), errc::too_large);

@@ -70,7 +70,7 @@ template <class C>
 class StatisticOfFilter : public testing::Test {};
 TYPED_TEST_SUITE(StatisticOfFilter, all_combinations, combination_names);
 
-TYPED_TEST(StatisticOfFilter, NeverMissesAKeyAndErrsAsOftenAsTheFormulaSays) {
+TYPED_TEST(StatisticOfFilter, HasNoFalseNegativesAndTheFprOfTheFormula) {
   using Key = typename TypeParam::key;
   using Layout = typename TypeParam::layout;
   constexpr std::uint64_t n = 100'000;
@@ -367,7 +367,7 @@ constexpr std::uint64_t bits_to_choose_from() {
 }
 
 // Chi-square of 64 parts of the filter, and of 64 residues of the block's number, against 32 parts of a block.
-TYPED_TEST(StatisticOfBlocks, IsThatOfBitsWhichDoNotKnowTheirBlock) {
+TYPED_TEST(StatisticOfBlocks, IsThatOfBitsThatAreIndependentOfTheirBlock) {
   using Layout = TypeParam;
   constexpr std::uint64_t groups = 64, parts = 32, probes = 8;
   constexpr std::uint64_t keys = 2'000'000;

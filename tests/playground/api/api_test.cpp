@@ -176,7 +176,7 @@ TEST(Api, AnEmptyFilterHasNoRateBelowNothing) {
   }
 }
 
-TEST(Api, NobodyHasCountedAfterARemovalByForce) {
+TEST(Api, CountsAreUnknownAfterAForcedRemoval) {
   visitor v;
   const std::string id = "filters/" + v.made({{"layout", "classic"}, {"capacity", 100}, {"rate", 0.01}});
   EXPECT_EQ(v.post(id + "/add", {{"keys", list_of("k", 50)}})["state"]["facts"]["counted"], 50);

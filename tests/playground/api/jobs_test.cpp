@@ -52,7 +52,7 @@ job endless(std::atomic<bool>& ended) {
   };
 }
 
-TEST(Jobs, TellHowFarTheyAreAndWhatIsKnownSoFar) {
+TEST(Jobs, ReportTheirProgressAndPartialResults) {
   jobs_in_a_thread all;
   std::promise<void> go_on;
   const std::string id = all.add("test", [go = go_on.get_future().share()](job_watch& watch) {
@@ -111,7 +111,7 @@ TEST(Jobs, AreCancelledWhileTheyRunAndWhileTheyWait) {
   EXPECT_EQ(code_of([&] { all.cancel(running); }), errc::not_found);
 }
 
-TEST(Jobs, OnlySoManyWaitAndEndedOnesGiveWay) {
+TEST(Jobs, WaitInLimitedNumberAndReplaceEndedOnes) {
   jobs_in_a_thread all;
   std::atomic<bool> ended{false};
   const std::string running = all.add("test", endless(ended));

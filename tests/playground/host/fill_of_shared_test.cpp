@@ -100,7 +100,7 @@ TEST_F(FillOfShared, LeavesOutLayersThatCameMeanwhile) {
   EXPECT_EQ(std::accumulate(seen->read.begin(), seen->read.end(), std::uint64_t{0}), before.info.bits);
 }
 
-TEST_F(FillOfShared, IsNothingOnceItWasMadeAnew) {
+TEST_F(FillOfShared, IsNotReadAfterTheFilterWasReplaced) {
   redis_filter f = redis_filter::create(at("x"), of_shards(growing(4000), 4));
   insert_all(f, keys_from(0, 3000));
   const told before(f);

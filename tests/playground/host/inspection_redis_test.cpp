@@ -57,7 +57,7 @@ class InspectedOnRedis : public on_a_server<InspectedOnRedis> {
   }
 };
 
-TEST_F(InspectedOnRedis, IsToldShardByShard) {
+TEST_F(InspectedOnRedis, IsReadShardByShard) {
   redis_filter filter = redis_filter::create(at("a"), of(20'000));
   insert(filter, 0, 8000);
   const auto i = inspect("a");
@@ -85,7 +85,7 @@ TEST_F(InspectedOnRedis, IsToldShardByShard) {
           {{{"node", server->socket()}, {"shards", 4}, {"layers", 4}, {"ones", ones}, {"cells", 32 * of_shard}}}));
 }
 
-TEST_F(InspectedOnRedis, ThatGrowsTellsItsLayersAndTheirBits) {
+TEST_F(InspectedOnRedis, ThatGrowsShowsItsLayersAndTheirBits) {
   redis_params wanted = of(1000);
   wanted.growth = redis_growth::unlimited;
   redis_filter filter = redis_filter::create(at("a"), wanted);
@@ -115,7 +115,7 @@ TEST_F(InspectedOnRedis, ThatGrowsTellsItsLayersAndTheirBits) {
   EXPECT_EQ(seen["verdict"]["code"], "keeps");
 }
 
-TEST_F(InspectedOnRedis, ThatForgetsTellsItsGenerations) {
+TEST_F(InspectedOnRedis, WithAWindowShowsItsGenerations) {
   redis_params wanted = of(10'000);
   wanted.filter.extra = bloomery::window_of_time(std::chrono::hours(1));
   redis_filter filter = redis_filter::create(at("a"), wanted);
@@ -275,7 +275,7 @@ class silent_server {
   loopback_listener listening_{1000, SOCK_NONBLOCK};
 };
 
-TEST(InspectedOnSilentServer, IsNotTriedForEveryOneWhoAsks) {
+TEST(InspectedOnSilentServer, IsNotTriedForEveryRequest) {
   const silent_server server;
   const auto i = inspect_on_server(server.address());
   constexpr std::size_t many = 40;
@@ -300,7 +300,7 @@ class InspectedInCluster : public on_a_cluster<InspectedInCluster> {
   static cluster_options options() { return {.masters = 3, .replicas = 0}; }
 };
 
-TEST_F(InspectedInCluster, IsToldByTheNodesThatHaveItsShards) {
+TEST_F(InspectedInCluster, IsReadFromTheNodesOfItsShards) {
   redis_filter filter =
       redis_filter::create(cluster->address("a"), {.filter = {.capacity = 10'000, .target_fpr = 0.01}, .shards = 24});
   const auto i = inspect_on_server(cluster->address("a").text());

@@ -13,7 +13,7 @@ using namespace bloomery::playground::http;
 using bloomery::errc;
 using bloomery::playground::api;
 
-TEST(Server, KnowsItsOwnNamesAndNoOthers) {
+TEST(Server, AcceptsOnlyItsOwnHostNames) {
   for (const char* own : {"127.0.0.1:80", "127.0.0.1", "localhost", "LocalHost:80", "[::1]:80", "[::1]", "10.0.0.7:80",
                           "my.machine:80", "MY.machine"}) {
     EXPECT_TRUE(is_own_host(own, "my.machine", 80)) << own;
@@ -44,7 +44,7 @@ TEST(Server, KnowsItsOwnNamesAndNoOthers) {
   }
 }
 
-TEST(Server, KnowsWhoHearsThisMachineAlone) {
+TEST(Server, RecognizesLoopbackAddresses) {
   for (const char* alone : {"127.0.0.1", "127.1.2.3", "localhost", "LOCALHOST", "::1"})
     EXPECT_TRUE(is_this_machine(alone));
   for (const char* others : {"0.0.0.0", "::", "10.0.0.1", "127.evil.example", "localhost.evil.example", ""}) {

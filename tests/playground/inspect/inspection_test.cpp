@@ -49,7 +49,7 @@ class InspectedFile : public testing::Test {
   std::string path = folder / "seen.bloom";
 };
 
-TEST_F(InspectedFile, IsToldAsItsBitsAre) {
+TEST_F(InspectedFile, IsDescribedByItsBits) {
   const any_filter filter = made(10'000);
   filter.save(path, "a note");
   const auto i = inspect();
@@ -139,7 +139,7 @@ TEST_F(InspectedFile, ThatVanishesIsStillShownUntilItIsBack) {
   EXPECT_EQ(back["error"], nullptr);
 }
 
-TEST_F(InspectedFile, ThatBecomesAnotherIsToldInWords) {
+TEST_F(InspectedFile, ThatIsReplacedIsReported) {
   made(1000).save(path);
   const bytes whole = read_file(path);
   const auto i = inspect();
@@ -257,7 +257,7 @@ TEST_F(InspectedFile, OfATimeLongGoneHasNoKeys) {
   EXPECT_EQ(i->ask(std::vector<std::string>{"key 7"})["keys"][0]["answer"], "no");
 }
 
-TEST_F(InspectedFile, OfATimeForgetsWhileNobodyWrites) {
+TEST_F(InspectedFile, OfATimeWindowExpiresKeysWithoutWriters) {
   any_filter filter(bloomery::complete(
       {.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_time(std::chrono::seconds(2))}));
   insert(filter, 0, 50);

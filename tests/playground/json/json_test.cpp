@@ -18,7 +18,7 @@ std::string repeated(const std::string& text, std::size_t times) {
   return all;
 }
 
-TEST(Body, WhatIsNoPlainObjectIsRefusedInWords) {
+TEST(Body, ABodyThatIsNotAPlainObjectIsRefusedWithAMessage) {
   const std::size_t many = 1'000'000;
   for (const std::string& body : {std::string(),
                                   std::string("x"),

@@ -38,7 +38,7 @@ TEST(SessionStore, IdsAreDistinctAndOf128Bits) {
   }
 }
 
-TEST(SessionStore, OfFiltersThatNobodyAskedForTheLongestForgottenGivesWay) {
+TEST(SessionStore, RemovesTheLeastRecentlyUsedFilter) {
   session_store c({.filters = 3, .idle = seconds(-1)});
   const std::string a = c.put(100, small);
   const std::string b = c.put(100, small);

@@ -84,7 +84,7 @@ TEST_P(ShownFilter, CountsWhatItsCellsShowOneByOne) {
   }
 }
 
-TEST_P(ShownFilter, SaysMaybeExactlyOfKeysAllOfWhoseCellsInALayerAreSet) {
+TEST_P(ShownFilter, AnswersMaybeExactlyForKeysWithAllCellsOfALayerSet) {
   if (filter.has_window()) GTEST_SKIP() << "a generation has to have all of them: the library's tests";
   for (int i = 0; i < 3000; ++i) {
     const std::string key = "key " + std::to_string(i);
@@ -171,7 +171,7 @@ TEST(ShownFilterThatIsStatic, ShowsItsFingerprintsAndNoFactsOfBits) {
   expect_fingerprints<std::uint16_t>();
 }
 
-TEST(ShownFilterOfNumbers, RefusesWhatIsNone) {
+TEST(ShownFilterOfNumbers, RefusesTextThatIsNotANumber) {
   const shown_filter filter(
       bloomery::any_filter(bloomery::complete({.keys = bloomery::key_kind::u64le, .capacity = 10, .target_fpr = 0.1})));
 

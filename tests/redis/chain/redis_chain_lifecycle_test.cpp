@@ -65,7 +65,7 @@ TEST_F(RedisChain, OfTheOriginalWantsTheSizeThatItsBitmapsHave) {
   EXPECT_TRUE(redis_chain::open(server->address(), small).may_contain("a"));
 }
 
-TEST_F(RedisChain, TellsAMissingChainFromAnAbsentKey) {
+TEST_F(RedisChain, DistinguishesAMissingChainFromAnAbsentKey) {
   EXPECT_EQ(code_of([&] { redis_chain::open(server->address()); }), errc::not_found);
   EXPECT_EQ(code_of([&] { redis_chain::open(server->address(), small); }), errc::not_found);
 
@@ -77,7 +77,7 @@ TEST_F(RedisChain, TellsAMissingChainFromAnAbsentKey) {
   EXPECT_EQ(code_of([&] { chain.insert("a"); }), errc::not_found);
 }
 
-TEST_F(RedisChain, SaysThatAPartIsGoneAndNotThatAKeyIsAbsent) {
+TEST_F(RedisChain, ReportsAMissingPartInsteadOfAnAbsentKey) {
   const texts keys = md5_keys(1000);
   redis_chain chain = redis_chain::create(server->address(), small);
   chain.insert(views(keys));
@@ -123,7 +123,7 @@ TEST_F(RedisChain, WithoutItsCursorIsNotGoneOnWithAndCanBeDropped) {
 
 // The original creates a bitmap after it moves the cursor, and an earlier write makes that bitmap only as long as its
 // last bit needs. bloomery creates bitmaps in full length.
-TEST_F(RedisChain, TellsALostEndOfABitmapFromOneThatTheOriginalHasYetToWrite) {
+TEST_F(RedisChain, DistinguishesATruncatedBitmapFromOneThatTheOriginalHasYetToWrite) {
   const texts keys = md5_keys(400);
   {
     redis_chain chain = redis_chain::create(server->address(), small);
@@ -158,7 +158,7 @@ TEST_F(RedisChain, TellsALostEndOfABitmapFromOneThatTheOriginalHasYetToWrite) {
   }
 }
 
-TEST_F(RedisChain, MakesNoBitmapAnewThatGoesBetweenReadingAndWriting) {
+TEST_F(RedisChain, DoesNotRecreateABitmapThatIsDeletedBetweenReadingAndWriting) {
   const texts keys = md5_keys(400);
   proxy network(server->socket());
   redis_chain chain = redis_chain::create(through(network), small);
@@ -190,7 +190,7 @@ TEST_F(RedisChain, TakesAKeyThatMeetsAReset) {
 }
 
 // The server has set the bits, and the answer is lost: the second request finds them set.
-TEST_F(RedisChain, SaysThatAKeyMayBeNewIfALostConnectionLeftThatOpen) {
+TEST_F(RedisChain, ReportsKeysInDoubtAfterALostConnection) {
   proxy network(server->socket());
   redis_chain chain = redis_chain::create(through(network), small);
   ASSERT_TRUE(chain.insert("before"));
@@ -412,7 +412,7 @@ TEST_F(RedisChain, ThatExpiresAsItGrowsStaysGone) {
   redis_chain::create(server->address(), small).insert("a");
 }
 
-TEST_F(RedisChain, SaysWhatItCannotDo) {
+TEST_F(RedisChain, ReportsUnsupportedCalls) {
   redis_chain::create(server->address(), small);
   const auto refused = [&](const char* command, auto use) {
     const auto thrown = error_of([&] {
@@ -458,7 +458,7 @@ TEST_F(RedisChain, NeedsNoOtherRightsThanAreListed) {
   EXPECT_EQ(all_keys(), texts{});
 }
 
-TEST_F(RedisChain, TellsWhatIsInIt) {
+TEST_F(RedisChain, ReportsItsContents) {
   redis_chain chain = redis_chain::create(server->address(), published);
   chain.insert(views(md5_keys(15'000)));
 

@@ -81,7 +81,7 @@ TEST_F(RedisChain, SharesTheCountOfBitsSoThatManyIdleWritersDoNotOverfill) {
   EXPECT_EQ(bitmaps("filter", "filter-cursor"), expected.bitmaps());
 }
 
-TEST_F(RedisChain, GrowsAtTheSameKeysWhateverTheSharedCountSays) {
+TEST_F(RedisChain, GrowsAtTheSameKeysForAnySharedCount) {
   const texts keys = md5_keys(900);
   const auto all = views(keys);
   chain_model expected(small);
@@ -122,7 +122,7 @@ TEST_F(RedisChain, GrowsAtTheSameKeysWhenConnectionsAreCutAndCommandsRunTwice) {
 
 // A writer is killed anywhere, also between the steps of growth. Every acknowledged key is in, and the chain is
 // complete.
-TEST_F(RedisChain, KeepsWhatKilledWritersWereToldOf) {
+TEST_F(RedisChain, KeepsKeysAcknowledgedToKilledWriters) {
   const redis_chain_params tiny = {40, 0.01};
   redis_chain chain = redis_chain::create(server->address(), tiny);
   const texts keys = md5_keys(100'000);

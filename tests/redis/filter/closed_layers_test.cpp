@@ -158,7 +158,7 @@ TEST_F(RedisClosedLayers, GrowWithTheFilterAndGoWithIt) {
 }
 
 // A writer sends its bits for the newest layer; before they arrive, the layer is closed, and copied by a reader.
-TEST_F(RedisClosedLayers, WhatIsWrittenToALayerThatIsBeingClosedIsWrittenAgain) {
+TEST_F(RedisClosedLayers, WritesToALayerThatIsBeingClosedAreRepeated) {
   constexpr std::uint64_t late = 1'000'000'000;
   redis_filter f = redis_filter::create(at("x"), one_shard());
   insert_all(f, keys_from(0, 50));
@@ -185,7 +185,7 @@ TEST_F(RedisClosedLayers, WhatIsWrittenToALayerThatIsBeingClosedIsWrittenAgain) 
 }
 
 // As above, and the writer dies before it writes them again: its bits must not make the keys present for others.
-TEST_F(RedisClosedLayers, WhatADeadWriterWroteToAClosedLayerIsNoReasonForAnAnswer) {
+TEST_F(RedisClosedLayers, WritesOfADeadWriterToAClosedLayerDoNotCount) {
   constexpr std::uint64_t late = 1'000'000'000;
   redis_filter f = redis_filter::create(at("x"), one_shard());
   insert_all(f, keys_from(0, 50));

@@ -166,7 +166,7 @@ TEST_F(RedisConcurrent, NoCallTakesLongerThanItMay) {
             errc::invalid_argument);
 }
 
-TEST_F(RedisConcurrent, TheLongestTimeIsNoTimeInThePast) {
+TEST_F(RedisConcurrent, TheMaximumTimeDoesNotOverflow) {
   concurrent_redis_filter f(redis_filter::create(at("x"), integers(1000, 0.01)), {.time = milliseconds::max()});
   EXPECT_TRUE(f.insert(std::uint64_t{1}));
   EXPECT_TRUE(f.may_contain(std::uint64_t{1}));

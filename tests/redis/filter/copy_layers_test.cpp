@@ -171,7 +171,7 @@ TEST_F(CopyLayers, OfShardsThatGrewUnequallyHasAllOfThem) {
   expect_equal_answers(again, *copy, present);
 }
 
-TEST_F(CopyLayers, OfANewFilterGoesOnGrowing) {
+TEST_F(CopyLayers, OfANewFilterContinuesToGrow) {
   redis_params wanted = growing(1000);
   wanted.shards = 3;
   { redis_filter::create(at("f"), wanted).insert(keys_from(0, 20'000)); }

@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 
 // ---- interrupted replacements ---------------------------------------------------------------------------------------
 
-TEST_F(RedisReplacement, ThatWasInterruptedAndLostItsShardsIsNoBurden) {
+TEST_F(RedisReplacement, ThatWasInterruptedAndLostItsShardsDoesNotPreventAnother) {
   filled();
   die_while_replacing(fixed());
   EXPECT_EQ(keys_there(), 6u + 4u + 1u);
@@ -102,7 +102,7 @@ TEST_F(RedisReplacement, ALookUpThatMeetsBothFiltersAsksTheNewOneForAllItsKeys) 
   EXPECT_EQ(there, 1u);
 }
 
-TEST_F(RedisReplacement, ThatWasGivenUpHalfwayIsNoBarToAMerge) {
+TEST_F(RedisReplacement, ThatWasAbandonedDoesNotPreventAMerge) {
   redis_filter f = filled();
   die_while_replacing(fixed());
   any_filter more = f.pull();
@@ -152,7 +152,7 @@ TEST_F(RedisReplacement, AnOldHandleWritesNothingIntoTheNextFilterOfTheName) {
   }
 }
 
-TEST_F(RedisReplacement, WhatADropLeftBehindIsInNobodysWay) {
+TEST_F(RedisReplacement, IgnoresTheLeftoversOfADrop) {
   filled();
   server->command({"ACL", "SETUSER", "default", "-unlink"});
   EXPECT_EQ(code_of([] { redis_filter::open(at("x")).drop(); }), errc::not_permitted);

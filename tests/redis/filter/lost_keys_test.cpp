@@ -99,7 +99,7 @@ TEST_F(RedisFaults, EverySingleGenerationMayGoAndNoKeyOfTheWindowIsAbsent) {
   }
 }
 
-TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedLayerDoesNotPassForOne) {
+TEST_F(RedisFaults, WritesIntoAnEvictedLayerDoNotMakeItComplete) {
   redis_params wanted = integers(1000, 0.01);
   wanted.shards = 3;
   redis_filter f = redis_filter::create(at("x"), wanted);
@@ -122,7 +122,7 @@ TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedLayerDoesNotPassForOne) {
   EXPECT_EQ(count_found(f, keys_from(0, 1000)), 1000u) << "the way out";
 }
 
-TEST_F(RedisFaults, WhatIsWrittenIntoAnEvictedOlderLayerDoesNotPassForOne) {
+TEST_F(RedisFaults, WritesIntoAnEvictedOlderLayerDoNotMakeItComplete) {
   redis_params wanted = growing(200);
   wanted.shards = 1;
   redis_options reading_all;
@@ -181,7 +181,7 @@ TEST_F(RedisFaults, AFilterThatLostAHeaderIsReplacedLikeAnyOther) {
 
 // ---- replaced by another client -------------------------------------------------------------------------------------
 
-TEST_F(RedisFaults, WhoHasAnOldHandleFindsWhatIsInTheNewFilterOfAnotherHash) {
+TEST_F(RedisFaults, AnOldHandleFindsTheKeysOfTheNewFilterWithAnotherHash) {
   redis_filter f = redis_filter::create(at("x"), integers(1000, 0.01));
   insert_all(f, keys_from(0, 100));
   redis_params other = growing(300);
@@ -205,7 +205,7 @@ TEST_F(RedisFaults, WhoHasAnOldHandleFindsWhatIsInTheNewFilterOfAnotherHash) {
       << "a client that inserts into both filters would need both hashes";
 }
 
-TEST_F(RedisFaults, ACopyIsNotAskedWhetherToInsert) {
+TEST_F(RedisFaults, InsertsDoNotDependOnALocalCopy) {
   redis_filter::create(at("x"), growing(1000));
   redis_options with_copy;
   with_copy.local_copy = true;

@@ -190,7 +190,7 @@ TEST(RedisPlans, OfNonsenseAreRefused) {
   EXPECT_TRUE(refused(bad));
 }
 
-TEST(RedisPlans, TellWhatANewKeyAddsToTheLog) {
+TEST(RedisPlans, GiveTheLogBytesOfANewKey) {
   for (const char* layout : {"blocked", "split_block512", "counting"}) {
     SCOPED_TRACE(layout);
     bloomery_tests::test_server server({.append_only = true});

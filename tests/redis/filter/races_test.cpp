@@ -192,7 +192,7 @@ class replica_alone {
   test_server* replica_ = nullptr;
 };
 
-TEST_F(RedisRaces, AReplicaThatIsBehindIsNoDamage) {
+TEST_F(RedisRaces, AReplicaThatIsBehindIsNotDamage) {
   redis_params wanted = growing(100);
   wanted.shards = 1;
   redis_filter f = redis_filter::create(cluster->address("behind"), wanted);
@@ -213,7 +213,7 @@ TEST_F(RedisRaces, AReplicaThatIsBehindIsNoDamage) {
   EXPECT_EQ(code_of([&] { count_found(h, keys_from(0, 50)); }), std::nullopt);
 }
 
-TEST_F(RedisRaces, WhatIsMergedAndCountedComesFromTheMaster) {
+TEST_F(RedisRaces, MergesAndCountsReadFromTheMaster) {
   redis_params wanted = integers(1000, 0.01);
   wanted.shards = 1;
   redis_filter f = redis_filter::create(cluster->address("from"), wanted);
@@ -256,7 +256,7 @@ TEST_F(RedisRaces, AMasterDiesAndNothingThatReplicasHaveIsLost) {
   EXPECT_LE(f.info().rate_now, 0.01);
 }
 
-TEST_F(RedisRaces, WhatIsInsertedIntoBothIsOnReplicasOfBoth) {
+TEST_F(RedisRaces, KeysInsertedIntoBothAreOnReplicasOfBoth) {
   redis_params wanted = integers(1000, 0.01);
   wanted.shards = 1;
   redis_options safe;

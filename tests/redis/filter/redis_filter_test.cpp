@@ -114,7 +114,7 @@ TEST_F(RedisFilter, ChecksTheSizesOfOutputs) {
   EXPECT_EQ(f.remove(keys), 130u) << "an empty output is one that is not wanted";
 }
 
-TEST_F(RedisFilter, GrowsFromAHundredKeysAndKeepsItsPromise) {
+TEST_F(RedisFilter, GrowsFromAHundredKeysAndKeepsItsTarget) {
   for (const bool limited : {false, true}) {
     redis_params wanted = integers(100, 0.01);
     wanted.growth = limited ? redis_growth::to_maximum : redis_growth::unlimited;
@@ -143,7 +143,7 @@ TEST_F(RedisFilter, GrowsFromAHundredKeysAndKeepsItsPromise) {
   }
 }
 
-TEST_F(RedisFilter, ForgetsWhatIsOlderThanItsWindowAndNothingElse) {
+TEST_F(RedisFilter, ExpiresOnlyKeysThatAreOlderThanItsWindow) {
   redis_params wanted = integers(1000, 0.01);
   wanted.filter.extra = window_of_milliseconds(1400);
   redis_filter f = redis_filter::create(at("window"), wanted);
@@ -323,7 +323,7 @@ TEST_F(RedisFilter, RemovesInsertedKeysAndRefusesAbsentKeys) {
   EXPECT_EQ(code_of([&] { plain.remove(std::span(some), there); }), errc::incompatible);
 }
 
-TEST_F(RedisFilter, WhatIsEvictedIsDamagedAndNeverAbsent) {
+TEST_F(RedisFilter, EvictedPartsAreReportedAsDamageAndNeverAsAbsentKeys) {
   redis_params wanted = integers(1000, 0.01);
   wanted.shards = 4;
   const auto keys = keys_from(0, 1000);
@@ -353,7 +353,7 @@ TEST_F(RedisFilter, WhatIsEvictedIsDamagedAndNeverAbsent) {
   }
 }
 
-TEST_F(RedisFilter, WhatIsGoneIsNotFound) {
+TEST_F(RedisFilter, ADeletedFilterIsNotFound) {
   redis_filter f = redis_filter::create(at("gone"), integers(1000, 0.01));
   f.insert(std::uint64_t{1});
   server->command({"FLUSHALL"});

@@ -333,7 +333,7 @@ TEST_F(RedisResend, BitsWhereALayerWasLostDoNotKeepAnotherClientFromMakingIt) {
   EXPECT_EQ(found_at(now.at.direct(), keys_from(2'000'000, 100)), 100U);
 }
 
-TEST_F(RedisResend, AServerThatDoesNotComeBackIsAnError) {
+TEST_F(RedisResend, AServerThatDoesNotReturnIsAnError) {
   const auto keys = keys_from(0, many);
   crashing_server at;
   redis_options hasty;

@@ -204,7 +204,7 @@ TEST_F(Cluster, ReadsFromReplicasIfThatIsWanted) {
   EXPECT_EQ(cluster->node(master).command({"INFO", "commandstats"}).text().find("getrange"), std::string::npos);
 }
 
-TEST_F(Cluster, GoesOnWhenAMasterDiesUnderLoad) {
+TEST_F(Cluster, ContinuesWhenAMasterDiesUnderLoad) {
   const std::size_t victim = cluster->owner(slot_of(key_of(0)));
   std::atomic<int> turns = 0;
   router r(cluster->address("f", 6), {});
@@ -287,7 +287,7 @@ TEST_F(Cluster, CountsRightlyWhileMastersAndReplicasChangePlaces) {
   });
 }
 
-TEST_F(Cluster, WaitsForSlotsThatNobodyHasUntilTheyAreThereAgainOrTheTimeIsOver) {
+TEST_F(Cluster, WaitsForSlotsWithoutOwnerUntilTheyReturnOrTheTimeIsOver) {
   const std::uint16_t slot = slot_of("{gone}");
   bloomery::redis_connection_options quick;
   quick.time = std::chrono::milliseconds(300);
@@ -357,7 +357,7 @@ TEST(LonelyCluster, SpeaksTlsWithAPasswordAndNamesNoHost) {
   EXPECT_EQ(code_of([&] { router(a, options).run_on_nodes({"PING"}); }), errc::not_permitted);
 }
 
-TEST_F(Cluster, SaysWhereOneServerIsMeantAndWhereACluster) {
+TEST_F(Cluster, ReportsMixUpsOfServersAndClusters) {
   const auto as_one = error_of([&] {
     router r(cluster->node(0).tcp_address(), {});
     batch b;

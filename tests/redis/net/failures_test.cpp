@@ -75,7 +75,7 @@ TEST_F(Failure, OfAServerThatIsKilledAndComesBackIsNotNoticed) {
   EXPECT_EQ(server.command({"BITCOUNT", "k199"}).integer(), turns) << "what was acknowledged is there";
 }
 
-TEST_F(Failure, OfPasswordsIsToldAndShowsNone) {
+TEST_F(Failure, OfPasswordsIsReportedWithoutThePassword) {
   test_server server({.config = {"requirepass right"}});
   redis_address wrong = server.address();
   wrong.password = "sesame";
@@ -97,7 +97,7 @@ TEST_F(Failure, OfPasswordsIsToldAndShowsNone) {
   EXPECT_EQ(code_of([&] { run(r, mode::read, {"GET", "k"}); }), errc::not_permitted);
 }
 
-TEST_F(Failure, OfPermissionsAndMemoryAndTypesIsToldByItsCode) {
+TEST_F(Failure, OfPermissionsMemoryAndTypesHasItsOwnCode) {
   test_server server({.config = {"user reader on >pw ~* +get", "rename-command BITFIELD BITFIELD-OFF"}});
   redis_address a = server.address();
   a.user = "reader";
@@ -119,7 +119,7 @@ TEST_F(Failure, OfPermissionsAndMemoryAndTypesIsToldByItsCode) {
   EXPECT_EQ(code_of([&] { run(all, mode::write, {"SET", "more", "v"}); }), errc::too_large);
 }
 
-TEST_F(Failure, OfAReplicaToWriteIsToldWhenTheTimeIsOverOrItIsAMasterAgain) {
+TEST_F(Failure, OfAWriteToAReplicaEndsWithTheTimeLimitOrThePromotion) {
   test_server master({.tcp = true});
   test_server replica;
   replica.command({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
@@ -175,7 +175,7 @@ TEST_F(Failure, OfAServerThatLoadsItsDataIsWaitedFor) {
   EXPECT_EQ(answer, "xxx");
 }
 
-TEST_F(Failure, OfTheNetworkIsMendedForWhatMayRunTwiceAndToldForWhatMayNot) {
+TEST_F(Failure, OfTheNetworkIsRetriedOnlyForCommandsThatMayRunTwice) {
   test_server server;
   proxy network(server.socket());
   redis_address a = server.address();
@@ -253,7 +253,7 @@ TEST_F(Failure, OfAConnectionThatWasIdleIsNoFailure) {
   EXPECT_EQ(server.command({"GET", "n"}).text(), "20");
 }
 
-TEST_F(Failure, OfAStoppedNetworkIsToldInTime) {
+TEST_F(Failure, OfAStoppedNetworkIsReportedInTime) {
   test_server server;
   proxy network(server.socket());
   redis_address a;
@@ -370,7 +370,7 @@ class liar {
   std::thread thread_;
 };
 
-TEST_F(Failure, OfWhatIsNoServerIsTold) {
+TEST_F(Failure, OfAPeerThatIsNotAServerIsReported) {
   std::string integers;
   for (int i = 0; i < 10'000; ++i) integers += ":1\r\n";
   const std::vector<std::pair<std::string, bool>> lies = {
@@ -396,14 +396,14 @@ TEST_F(Failure, OfWhatIsNoServerIsTold) {
 }
 
 // Just fast enough to extend the time limit with each byte: this must end, too.
-TEST_F(Failure, OfAnAnswerThatNeverEndsIsTold) {
+TEST_F(Failure, OfAnEndlessReplyIsReported) {
   liar server("$33554432\r\n" + std::string(64 << 10, 'x'), true, milliseconds(10));
   router r(server.address(), within(milliseconds(30)));
 
   EXPECT_EQ(code_of([&] { run(r, mode::read, {"GET", "k"}); }), errc::unavailable);
 }
 
-TEST_F(Failure, OfAServerThatLiesAboutItsSlotsIsToldInTime) {
+TEST_F(Failure, OfAServerWithInvalidSlotsIsReportedInTime) {
   for (const char* bytes :
        {"*0\r\n", "+OK\r\n", "*1\r\n*0\r\n", "*1\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:99999\r\n*2\r\n$1\r\na\r\n:1\r\n",
         "*1\r\n*3\r\n:5\r\n:1\r\n*2\r\n$1\r\na\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\na\r\n:0\r\n",
@@ -469,7 +469,7 @@ TEST_F(Failure, OfTrustEndsTlsAndWithTrustAllIsWell) {
   EXPECT_EQ(code_of([&] { router(server.tcp_address(), no_file).run_on_nodes({"PING"}); }), errc::invalid_argument);
 }
 
-TEST_F(Failure, OfAClientsCertificateIsTold) {
+TEST_F(Failure, OfAMissingClientCertificateIsReported) {
   test_server server({.tls = true, .config = {"tls-auth-clients yes"}});
   redis_connection_options options;
   options.certificate_authorities = server.file("ca.crt");

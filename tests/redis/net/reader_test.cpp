@@ -94,7 +94,7 @@ TEST(Reader, CopiesAReplyWithAllBelowIt) {
   EXPECT_EQ(written(reply(copy, 0).next()), "[1 ['x' 2] +end]");
 }
 
-TEST(Reader, RefusesWhatIsNoReply) {
+TEST(Reader, RefusesInvalidReplies) {
   for (const std::string bytes : {
            "HTTP/1.1 400 Bad Request\r\n",
            "SSH-2.0-OpenSSH\r\n",

@@ -32,7 +32,7 @@ class Router : public on_a_server<Router> {
   static server_options options() { return {.tcp = true}; }
 };
 
-TEST_F(Router, TellsOfEachGroupOnceWithItsReplies) {
+TEST_F(Router, ReportsEachGroupOnceWithItsReplies) {
   for (const bloomery::redis_address& address : {server->address(), server->tcp_address()}) {
     router r(address, {});
     batch b;
@@ -185,7 +185,7 @@ TEST_F(Router, WorksOnAfterACallbackThatThrew) {
   EXPECT_EQ(all, "01234");
 }
 
-TEST_F(Router, SaysThatNobodyIsThere) {
+TEST_F(Router, ReportsThatNoServerListens) {
   bloomery::redis_address nowhere = server->address();
   nowhere.socket += "-not";
   bloomery::redis_connection_options quick;

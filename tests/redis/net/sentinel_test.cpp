@@ -129,7 +129,7 @@ TEST(Sentinel, IsNotBelievedWithoutAnAddress) {
   }
 }
 
-TEST(Sentinel, ThatDoesNotKnowTheMasterIsAnErrorAtOnce) {
+TEST(Sentinel, ThatDoesNotHaveTheMasterIsAnErrorAtOnce) {
   stage sentinel([&](std::size_t, const stage::words&) { return "*-1\r\n"; });
   const auto began = std::chrono::steady_clock::now();
   router r(behind(sentinel), {});

@@ -132,7 +132,7 @@ TEST(Transport, ShowsNoPasswordThatAServerRepeats) {
   }
 }
 
-TEST(Transport, ShowsWhatIsWrongWithAPassword) {
+TEST(Transport, ReportsAnInvalidPassword) {
   stage server([](std::size_t, const stage::words&) { return "-WRONGPASS invalid username-password pair\r\n"; });
   redis_address a = server.address();
   a.password = "hunter2";
@@ -146,7 +146,7 @@ TEST(Transport, ShowsWhatIsWrongWithAPassword) {
 
 // ---- time -----------------------------------------------------------------------------------------------------------
 
-TEST(Transport, GoesOnToTheNextAddressOfANameWhenOneIsSilent) {
+TEST(Transport, ContinuesWithTheNextAddressOfANameIfOneIsSilent) {
   stage server([](std::size_t, const stage::words&) { return "+PONG\r\n"; });
   redis_address a = server.address();
   a.endpoints[0].host = "two.test";
@@ -181,7 +181,7 @@ TEST(Transport, AsksForANameOnceMoreOnlyIfThereIsNone) {
   EXPECT_EQ(c.failure(), ::gai_strerror(EAI_NONAME));
 }
 
-TEST(Transport, GivesASlowNodeMoreTimeToTellOfItsSlots) {
+TEST(Transport, GivesASlowNodeMoreTimeToReportItsSlots) {
   if (test_server::program().empty()) GTEST_SKIP() << test_server::how_to_get_one;
   test_server server({.tcp = true, .config = {"cluster-enabled yes"}});
   ASSERT_EQ(server.command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"}).text(), "OK");
@@ -256,7 +256,7 @@ TEST(Transport, UnderstandsErrorsWithinAScriptsError) {
   EXPECT_EQ(thrown->code(), errc::too_large) << thrown->what();
 }
 
-TEST(Transport, TellsNoProblemThatIsOver) {
+TEST(Transport, ReportsNoProblemThatIsOver) {
   std::uint16_t own = 0;
   stage node([&](std::size_t, const stage::words& command) {
     return command[0] == "CLUSTER" ? all_slots_at({own}) : std::string();
@@ -376,7 +376,7 @@ TEST(Transport, LeavesAReplicaAloneForAWhileThatIsNotToBeReached) {
 
 // ---- with servers ---------------------------------------------------------------------------------------------------
 
-TEST(Transport, SaysThatTheKeyOfACertificateIsEncryptedAndAsksNobody) {
+TEST(Transport, ReportsAnEncryptedCertificateKeyWithoutAPrompt) {
   if (test_server::program().empty()) GTEST_SKIP() << test_server::how_to_get_one;
   test_server server({.tls = true});
   const std::string key = server.file("encrypted.key");
