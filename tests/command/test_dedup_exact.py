@@ -86,21 +86,28 @@ class DedupExact(CommandTest):
         self.assertEqual((report["exact"], report["expected_wrongly_dropped"]), (True, 0))
         self.assertGreater(report["rescued"], 20)
 
-    def test_a_file_that_grows_while_it_is_read_is_an_error(self) -> None:
-        for options in [], ["--memory", "1B"]:
-            with self.subTest(options=options):
-                self.write("lines", keys(1_000_000))
-                process = self.start("dedup", "-q", *options, "lines")
-                first = process.stdout.read(1)  # the last pass has begun, and waits for its reader
-                with open(self.path("lines"), "ab") as file:
-                    file.write(text(keys(1000, "late") * 3))
+    def test_a_file_that_grows_or_shrinks_while_it_is_read_is_an_error(self) -> None:
+        def grow(path: str) -> None:
+            with open(path, "ab") as file:
+                file.write(text(keys(1000, "late") * 3))
 
-                out, err = process.communicate(timeout=60)
+        def shrink(path: str) -> None:
+            os.truncate(path, os.path.getsize(path) - len(keys(1_000_000)[-1]) - 1)
 
-                self.assertEqual(process.returncode, 2)
-                self.assertIn(b"the input changed while it was read", err)
-                lines = cut(first + out)
-                self.assertEqual(len(lines), len(set(lines)))
+        for change in grow, shrink:
+            for options in [], ["--memory", "1B"]:
+                with self.subTest(change=change.__name__, options=options):
+                    self.write("lines", keys(1_000_000))
+                    process = self.start("dedup", "-q", *options, "lines")
+                    first = process.stdout.read(1)  # the last pass has begun, and waits for its reader
+                    change(self.path("lines"))
+
+                    out, err = process.communicate(timeout=60)
+
+                    self.assertEqual(process.returncode, 2)
+                    self.assertIn(b"the input changed while it was read", err)
+                    lines = cut(first + out)
+                    self.assertEqual(len(lines), len(set(lines)))
 
     def test_suspects_are_the_dropped_lines(self) -> None:
         self.write("lines", keys(5000) + keys(2000))

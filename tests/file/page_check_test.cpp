@@ -228,6 +228,26 @@ TEST(PageCheck, NamesThePageItsBytesAndBothChecksums) {
               HasSubstr("page 0 (bytes 4096 to 8191) and 1 other page do not match their checksums"));
 }
 
+TEST(PageCheck, OfAKeyWithABitInTheLastByteOfAPageLeavesOutTheNextPage) {
+  const params p = complete({.layout = "split_block", .geometry = {8 * 64 * page, 8}, .capacity = 1000});
+  for (const std::string& key : sample_texts(10'000)) {
+    any_filter filter(p);
+    filter.insert(key);
+    std::size_t at = page - 1;
+    while (at < filter.byte_size() && filter.bytes()[at] == 0) at += page;
+    if (at + 1 >= filter.byte_size()) continue;
+    const scratch_folder folder;
+    filter.save(folder / "f");
+    bytes file = read_file(folder / "f");
+    file[page + at + 1] ^= 1;
+    write_file(folder / "f", file);
+
+    EXPECT_TRUE(any_filter::open(folder / "f", {.check = file_check::on_use}).may_contain(key));
+    return;
+  }
+  FAIL() << "no key has such a bit";
+}
+
 TEST(PageCheck, IsLeftOutWithFileCheckHeaderAndThenPresentKeysAreDenied) {
   const scratch_folder folder;
   filled({.layout = "split_block"}).save(folder / "f");

@@ -179,6 +179,21 @@ TEST(UnfinishedFile, IsAbsentAfterAReplacementThatIsNotPublished) {
   }
 }
 
+TEST(UnfinishedFile, DoesNotReplaceAFileThatWasMadeMeanwhile) {
+  for (const bool unnamed : {true, false}) {
+    const scratch_folder folder;
+    has_unnamed_files = unnamed;
+    posix::replacement file(folder / "f");
+    has_unnamed_files = true;
+    const std::string content = "of another process";
+    write_file(folder / "f", content);
+
+    EXPECT_EQ(code_of([&] { file.publish(); }), errc::already_exists);
+
+    EXPECT_EQ(read_file(folder / "f"), bytes(content.begin(), content.end()));
+  }
+}
+
 TEST(UnfinishedFile, OfSomeOtherKindHasItsModeAndReplacesNothingUnasked) {
   const scratch_folder folder;
   {

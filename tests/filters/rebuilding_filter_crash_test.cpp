@@ -6,6 +6,7 @@
 #include "support/files.hpp"
 #include "support/long_tests.hpp"
 #include "support/processes.hpp"
+#include "support/syncs.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,32 +22,12 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <new>
 #include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
-
-namespace {
-
-// Called before each sync: returns 0, or the errno value with which the sync must fail.
-std::function<int(int fd)> before_sync;
-
-int synced(long call, int fd) {
-  if (const int failure = before_sync ? before_sync(fd) : 0; failure != 0) {
-    errno = failure;
-    return -1;
-  }
-  return static_cast<int>(::syscall(call, fd));
-}
-
-}  // namespace
-
-// These replace the functions of the C library in the whole program.
-extern "C" int fdatasync(int fd) { return synced(SYS_fdatasync, fd); }
-extern "C" int fsync(int fd) { return synced(SYS_fsync, fd); }
 
 namespace bloomery {
 namespace {
@@ -57,27 +37,16 @@ using bloomery_tests::code_of;
 using bloomery_tests::count_found;
 using bloomery_tests::error_of;
 using bloomery_tests::is_long;
+using bloomery_tests::number_of;
 using bloomery_tests::numbers;
 using bloomery_tests::of_integers;
 using bloomery_tests::scratch_folder;
 using bloomery_tests::start_child;
 using bloomery_tests::status_of_child;
 using bloomery_tests::wait_for;
+using bloomery_tests::watched_syncs;
 
 // ---- disks that fail ------------------------------------------------------------------------------------------------
-
-ino_t number_of(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
-}
-
-class watched_syncs {
- public:
-  explicit watched_syncs(std::function<int(int fd)> watch) { before_sync = std::move(watch); }
-  watched_syncs(const watched_syncs&) = delete;
-  watched_syncs& operator=(const watched_syncs&) = delete;
-  ~watched_syncs() { before_sync = nullptr; }
-};
 
 TEST(RebuildingFilter, TheDiskHasTheLogBeforeTheFilterThatCountsIt) {
   const scratch_folder folder;

@@ -59,6 +59,23 @@ TEST(RebuildingFilter, OpensCleanAndSaysNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder / "f.rebuild"));
 }
 
+// The remains of a build that was killed before its log got its name.
+TEST(RebuildingFilter, AnUnfinishedFilterWhoseLogIsUnfinishedTooReplacesNothing) {
+  const scratch_folder folder;
+  for (const auto& [name, first] : {std::pair("f", 0), std::pair("g", 5000)}) {
+    rebuilding_filter filter = rebuilding_filter::create(folder / name, of_integers);
+    add(filter, static_cast<std::uint64_t>(first), 3000);
+    filter.close();
+  }
+  std::filesystem::rename(folder / "g", folder / "f.unfinished");
+  std::filesystem::rename(folder / "g.log", folder / "f.log.unfinished");
+
+  const rebuilding_filter filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write});
+
+  EXPECT_EQ(count_found(filter.view(), numbers(0, 3000)), 3000u);
+  EXPECT_FALSE(std::filesystem::exists(folder / "f.unfinished"));
+}
+
 TEST(RebuildingFilter, AnyFilterReadsItAndDoesNotWriteIt) {
   const scratch_folder folder;
   {

@@ -375,6 +375,29 @@ TYPED_TEST(SlidingWindowFile, MergedByTimeIsThatOfTheKeysOfBoth) {
   EXPECT_GE(a.facts().keys_held(), both.facts().keys_held());
 }
 
+TYPED_TEST(SlidingWindowFile, MergedWithAnEarlierOneCountsNoKeyThatHasExpired) {
+  std::uint64_t epoch = some_day / 1000;
+  const auto make = [&] {
+    return filter_of_integers<TypeParam>(
+        {.window = window_of_milliseconds(7000), .capacity = 500, .fpr = 1e-6, .clock = [&] { return epoch * 1000; }});
+  };
+  filter_of_integers<TypeParam> earlier = make(), later = make();
+  std::uint64_t key = 0;
+  const auto insert = [&](filter_of_integers<TypeParam>& into, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) into.insert(key++);
+  };
+  keys_by_generation expected{};
+  insert(earlier, 60);  // expires when the eighth generation after it begins
+  epoch += 3;
+  insert(earlier, expected[epoch % window_generations] = 40);
+  epoch += 5;
+  insert(later, expected[epoch % window_generations] = 20);
+
+  later.merge(earlier);
+
+  EXPECT_EQ(later.facts().keys, expected);
+}
+
 TEST(MergedSlidingWindows, ByKeysAreRefused) {
   any_filter a(complete({.layout = "sliding", .target_fpr = 0.01, .extra = window_of_keys(700)}));
   any_filter b(complete({.layout = "sliding", .target_fpr = 0.01, .extra = window_of_keys(700)}));

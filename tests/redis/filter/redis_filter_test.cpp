@@ -143,10 +143,13 @@ TEST_F(RedisFilter, GrowsFromAHundredKeysAndKeepsItsTarget) {
   }
 }
 
-TEST_F(RedisFilter, ExpiresOnlyKeysThatAreOlderThanItsWindow) {
+void expect_to_forget(const redis_address& address, bool local_copy) {
   redis_params wanted = integers(1000, 0.01);
   wanted.filter.extra = window_of_milliseconds(1400);
-  redis_filter f = redis_filter::create(at("window"), wanted);
+  redis_filter f = redis_filter::create(address, wanted);
+  redis_options options;
+  options.local_copy = local_copy;
+  redis_filter reader = redis_filter::open(address, options);
   const auto begin = std::chrono::steady_clock::now();
   f.insert(std::uint64_t{1});
   const auto since = [&] {
@@ -157,13 +160,18 @@ TEST_F(RedisFilter, ExpiresOnlyKeysThatAreOlderThanItsWindow) {
   while (there && since() < 30'000) {
     const auto before = since();
     f.insert(std::uint64_t{2});  // the newest generation continues
-    there = f.may_contain(std::uint64_t{1});
+    there = reader.may_contain(std::uint64_t{1});
     ++asked;
     EXPECT_TRUE(there || before >= 1400) << before;
-    EXPECT_TRUE(f.may_contain(std::uint64_t{2}));
+    EXPECT_TRUE(reader.may_contain(std::uint64_t{2}));
   }
   EXPECT_FALSE(there);
   EXPECT_GT(asked, 10u);
+}
+
+TEST_F(RedisFilter, ForgetsWhatIsOlderThanItsWindowAndNothingElse) {
+  expect_to_forget(at("window"), false);
+  expect_to_forget(at("copied"), true);
 }
 
 TEST_F(RedisFilter, CountsAKeyOfSeveralGenerationsOnce) {
@@ -453,6 +461,24 @@ TEST_F(RedisFilter, IsClearedDroppedAndExpires) {
   f.drop();
   EXPECT_EQ(server->command({"DBSIZE"}).reply().integer(), 1) << "the mark of the dropped filter";
   EXPECT_EQ(code_of([&] { other.may_contain(std::uint64_t{1}); }), errc::not_found);
+}
+
+TEST_F(RedisFilter, HasNoLayerThatOutlivesIt) {
+  redis_params wanted = growing(100);
+  wanted.shards = 1;
+  redis_filter f = redis_filter::create(at("grows"), wanted);
+  const auto names_there = [] { return server->command({"KEYS", "*"}); };
+  const std::size_t before = names_there().reply().size();
+  f.expire(milliseconds(3'600'000));
+
+  insert_all(f, keys_from(0, 5000));
+
+  const auto names = names_there();
+  ASSERT_GT(names.reply().size(), before) << "it has not grown";
+  for (std::size_t i = 0; i < names.reply().size(); ++i) {
+    const std::string_view name = names.reply()[i].text();
+    EXPECT_GT(server->command({"PTTL", name}).integer(), 3'500'000) << name;
+  }
 }
 
 TEST_F(RedisFilter, IsReplacedWithoutAMomentOfWrongAnswers) {

@@ -203,6 +203,20 @@ TEST_F(RedisRepair, OfAGrowingFilterThatLostItsNewestOrAClosedLayerOrItsHeader) 
   lose_and_repair(p, shard() + ":h");
 }
 
+TEST_F(RedisRepair, OfAGrowingFilterRemovesTheLayersBefore) {
+  redis_filter f = redis_filter::create(at("x"), with_shards(growing(100)));
+  insert_all(f, keys_from(0, n));
+  server->command({"DEL", newest()});
+
+  f.repair([](redis_filter&) {});
+
+  std::vector<std::string> left;
+  for (const auto& [key, held] : everything()) {
+    if (key.starts_with(shard())) left.push_back(key);
+  }
+  EXPECT_EQ(left, (std::vector{shard() + ":0", shard() + ":h"}));
+}
+
 TEST_F(RedisRepair, OfAWindowThatLostItsNewestGeneration) {
   redis_filter::create(at("x"), windowed());
   lose_and_repair(windowed(), newest());
