@@ -45,8 +45,7 @@ exit_status fold_filter(const fold_options& options) {
   refuse_shared(options.filter, "fold");
   refuse_shared(options.output, "fold");
   if (options.times && options.rate) {
-    throw error(errc::invalid_argument,
-                {"--times and --rate exclude each other", "", "", "", "give one of them"});
+    throw error(errc::invalid_argument, {"--times and --rate exclude each other", "", "", "", "give one of them"});
   }
   check_replaceable(options.output, "--output");
   check_locks(options.output);

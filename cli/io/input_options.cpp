@@ -25,8 +25,7 @@ void check_delimiter(const input_options& options) {
     refuse("invalid field separator for CSV", "--delimiter", "", "one byte, not a quote or a line break",
            "'" + delimiter + "'");
   }
-  if (options.fields.empty() && !options.time.is_set())
-    refuse("requires --field", "--delimiter", "add --field 1");
+  if (options.fields.empty() && !options.time.is_set()) refuse("requires --field", "--delimiter", "add --field 1");
   if (delimiter.find(options.line_end()) != std::string::npos)
     refuse("the field separator contains the line end", "--delimiter", "choose another separator, or add --null");
 }
@@ -68,8 +67,7 @@ void check(const input_options& options) {
     if (options.csv) refuse("--csv and --jsonl exclude each other", "", "leave out --csv or --jsonl");
     if (!options.fields.empty()) refuse("JSON Lines have paths, not fields", "--field", "leave out --field or --jsonl");
   }
-  if (options.csv && options.nul_separated)
-    refuse("--csv and --null exclude each other", "", "leave out one of them");
+  if (options.csv && options.nul_separated) refuse("--csv and --null exclude each other", "", "leave out one of them");
   check_delimiter(options);
   check_time(options);
   if (options.crlf && options.nul_separated)

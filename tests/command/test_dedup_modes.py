@@ -76,7 +76,7 @@ class DedupModes(CommandTest):
 
         self.assertEqual(run.lines, first_occurrences(lines))
         self.assertEqual(run.err.count("70 bits"), 1)
-        self.assertRegex(run.err, "fewer than 0.01 of up to 4 billion distinct lines")
+        self.assertRegex(run.err, "fewer than 0.01 for up to 4 billion distinct lines")
         self.assertFalse(report["exact"])
         self.assertAlmostEqual(report["expected_wrongly_dropped"] / (200_000**2 / 2**71), 1, places=6)
 

@@ -125,12 +125,12 @@ class DedupState(CommandTest):
         self.dedup("-n", 100, stdin=b"line\n")
         before = self.read("state")
 
-        self.refused("dedup", "-q", "--state", "state", "--suspects", "./state", stdin=b"a\n", says="overwritten")
+        self.refused("dedup", "-q", "--state", "state", "--suspects", "./state", stdin=b"a\n", says="would overwrite")
         os.link(self.path("state"), self.path("linked"))
-        self.refused("dedup", "-q", "--state", "state", "--suspects", "linked", stdin=b"a\n", says="overwritten")
+        self.refused("dedup", "-q", "--state", "state", "--suspects", "linked", stdin=b"a\n", says="would overwrite")
         self.bloomery("build", "-q", "--grow", "-o", "growing", stdin=b"a\n")
         log = self.read("growing.log")
-        self.refused("dedup", "-q", "--state", "growing", "--suspects", "growing.log", stdin=b"b\n", says="overwritten")
+        self.refused("dedup", "-q", "--state", "growing", "--suspects", "growing.log", stdin=b"b\n", says="would overwrite")
         self.assertEqual(self.read("growing.log"), log)
         with open(self.path("state"), "ab") as appended:
             process = self.start("dedup", "-q", "--state", "state", self.write("in", b"a\n"), stdout=appended)

@@ -255,7 +255,7 @@ class Chain(RedisTest):
         self.refused("build", *CHAIN, "-n", "1G", "-o", self.f, says="Redis string")
         for option in (["-m", 1000], ["-k", 3], ["--layout", "split_block512"], ["--hash", "xxh3"], ["--seed", 1], ["--u64"], ["--counting"], ["--grow"],
                        ["--max-keys", 1000], ["--shards", 2], ["--window", "1h"], ["--foldable"], ["--note", "x"], ["--wait-replicas", 1], ["--prefer", "speed"]):
-            self.refused("build", *SMALL, *option, "-o", self.f, says=rf"\Abloomery: {option[0]}: ")
+            self.refused("build", *SMALL, *option, "-o", self.f, says=r"\Abloomery: " + {"-m": "--bits", "-k": "--probes"}.get(option[0], option[0]) + ": ")
         self.refused("build", "--scheme", "guava", "-n", 10, "-o", self.f, says="guava-chain, or build a file")
         self.refused("build", *SMALL, "-o", "file", says="a Guava chain is stored on Redis, and this is a file")
         self.refused("build", *SMALL, "-o", self.f, "missing", says=r"\Abloomery: missing: cannot read: No such file")
