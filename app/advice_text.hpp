@@ -17,10 +17,10 @@ std::string taken_reason(const requirements& wanted, const advice& a);
 /// Why this structure of advice::passed_over is not chosen.
 std::string passed_reason(const requirements& wanted, const advice& a, const option& passed);
 
-/// "with an error of 0.1 %"
+/// "with an FPR of 0.1%"
 std::string phrase_of(const requirements& wanted, what_if change);
 
-/// The change in one sentence: "without deletes: plain split_block, 10.50 bits a key (76 % less), ..."
+/// The change in one sentence: "without deletes: plain split_block, 10.50 bits per key (76% less), ..."
 std::string change_text(const requirements& wanted, const advice& a, const change& c);
 
 /// Notes on the choice, in complete sentences.

@@ -83,7 +83,7 @@ std::uint64_t first_number(const experiment& e) {
   return power;
 }
 
-// Each run has a range of numbers of its own: first those of the absent addresses, then those of the inserted ones.
+// Each run has its own range of numbers: first those of the absent addresses, then those of the inserted ones.
 template <class Key>
 std::vector<double> run_with_addresses(const experiment& e, std::uint64_t run, const listener& each_batch) {
   any_filter filter(e.filter);
@@ -155,7 +155,7 @@ void summarise(measured_point& point) {
 std::uint64_t most_keys_for(std::uint64_t capacity) {
   constexpr std::uint64_t most = std::uint64_t{1} << 40;
   if (capacity > most) {
-    throw error(errc::too_large, {"too many keys for an experiment", "-n", "at most " + std::to_string(most),
+    throw error(errc::too_large, {"too many keys for an experiment", "--capacity", "at most " + std::to_string(most),
                                   std::to_string(capacity), ""});
   }
   return capacity + capacity / 2;

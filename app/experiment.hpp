@@ -1,6 +1,6 @@
 // FPR experiments: filters are filled beyond their capacity, with lookups of absent keys at several points.
 //
-// Each run fills one filter with keys of its own. At each point all absent keys of the run are looked up; the share
+// Each run fills one filter with its own keys. At each point all absent keys of the run are looked up; the share
 // reported present is the measured FPR. Nothing is printed here.
 #pragma once
 

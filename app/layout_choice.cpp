@@ -34,9 +34,9 @@ void check_probes(const layout_facts& s, std::optional<std::uint64_t> probes) {
   for (const layout_facts& other : layouts_of(family::plain)) {
     if (other.user_chooses_probes()) free.push_back(other.name);
   }
-  throw error(errc::invalid_argument,
-              {fmt::format("{} always has {} probes", s.name, s.fixed_probes), "-k", std::to_string(s.fixed_probes),
-               std::to_string(*probes), fmt::format("leave -k out, or take one of {}", fmt::join(free, ", "))});
+  throw error(errc::invalid_argument, {fmt::format("{} always has {} probes", s.name, s.fixed_probes), "--probes",
+                                       std::to_string(s.fixed_probes), std::to_string(*probes),
+                                       fmt::format("leave out --probes, or choose one of {}", fmt::join(free, ", "))});
 }
 
 params params_of(const layout_facts& s, geometry g, std::uint64_t capacity) {
@@ -78,8 +78,8 @@ geometry smallest_with(const layout_facts& s, std::uint64_t n, double p, std::ui
                                                                      : 1;
   while (!keeps(enough)) {
     if (enough >= s.max_blocks) {
-      throw error(errc::too_large, {fmt::format("no size of {} keeps this rate with so many probes", s.name), "-k", "",
-                                    std::to_string(k), "leave -k out"});
+      throw error(errc::too_large, {fmt::format("{} reaches this FPR at no size with this number of probes", s.name),
+                                    "--probes", "", std::to_string(k), "leave out --probes"});
     }
     enough = std::min(2 * enough, s.max_blocks);
   }
@@ -97,8 +97,8 @@ geometry smallest_with(const layout_facts& s, std::uint64_t n, double p, std::ui
 
 std::uint64_t whole_blocks(const layout_facts& s, std::uint64_t bits) {
   if (bits >= s.unit_bits()) return bits / s.unit_bits() * s.unit_bits();
-  throw error(errc::invalid_argument, {fmt::format("a {} filter is made of blocks of {} bits", s.name, s.unit_bits()),
-                                       "-m", fmt::format("{} or more", s.unit_bits()), std::to_string(bits),
+  throw error(errc::invalid_argument, {fmt::format("a {} filter consists of blocks of {} bits", s.name, s.unit_bits()),
+                                       "--bits", fmt::format("{} or more", s.unit_bits()), std::to_string(bits),
                                        "choose a larger size or --layout classic"});
 }
 
@@ -123,7 +123,7 @@ params roomiest(const layout_facts& s, std::uint64_t bits, double rate, std::opt
     }
   }
   if (best.capacity == 0) {
-    throw error(errc::invalid_argument, {"too small for a single key at this rate", "-m", "", "", ""});
+    throw error(errc::invalid_argument, {"too small for a single key at this FPR", "--bits", "", "", ""});
   }
   best.target_fpr = rate;
   return complete(std::move(best));
@@ -202,9 +202,10 @@ struct merit {
     return plan.p.layout + ", " + (by_keys ? counted(plan.p.capacity, "key") : rate_text(plan.rate));
   }
   std::string shortfall(const layout_plan& plan, const layout_plan& best) const {
-    if (!by_keys) return fmt::format("errs {:.3g} times as often as {}", plan.rate / best.rate, best.p.layout);
+    if (!by_keys)
+      return fmt::format("{:.3g} times as many false positives as {}", plan.rate / best.rate, best.p.layout);
     const double fewer = 1 - static_cast<double>(plan.p.capacity) / static_cast<double>(best.p.capacity);
-    return fmt::format("holds {:.0f} % fewer keys than {}", 100 * fewer, best.p.layout);
+    return fmt::format("holds {:.0f}% fewer keys than {}", 100 * fewer, best.p.layout);
   }
 };
 
@@ -222,9 +223,8 @@ void judge_merits(std::vector<layout_plan>& plans, const size_request& w, prefer
     size_request smaller = w;
     smaller.bits = std::min(share, *w.bits - slack);
     in_less = solve_all(smaller);
-    less_text = *smaller.bits == share
-                    ? fmt::format("{:.0f} % of this size", 100.0 * 100 / static_cast<double>(percent))
-                    : fmt::format("{} bytes less", always_allowed_bytes);
+    less_text = *smaller.bits == share ? fmt::format("{:.0f}% of this size", 100.0 * 100 / static_cast<double>(percent))
+                                       : fmt::format("{} bytes less", always_allowed_bytes);
   }
   const auto enough = std::max_element(in_less.begin(), in_less.end(), less);
   const bool any_will_do = enough == in_less.end() || !enough->possible();
@@ -242,12 +242,13 @@ void judge_merits(std::vector<layout_plan>& plans, const size_request& w, prefer
     if (!plan.possible() || plan.chosen) continue;
     plan.reason = plan.within ? "slower than " + chosen->p.layout : m.shortfall(plan, best);
   }
-  chosen->reason = within == 1 ? "the only one" : fmt::format("the quickest of {}", within);
+  chosen->reason = within == 1 ? "the only layout" : fmt::format("the fastest of {}", within);
   if (any_will_do) {
-    chosen->reason += fmt::format("; {} bytes more or less count as nothing", always_allowed_bytes);
+    chosen->reason += fmt::format("; a difference of {} bytes is ignored", always_allowed_bytes);
   } else {
-    const char* verb = m.by_keys ? (within == 1 ? "holds what" : "hold what")
-                                 : (within == 1 ? "errs no more than" : "err no more than");
+    const char* verb = m.by_keys
+                           ? (within == 1 ? "holds what" : "hold what")
+                           : (within == 1 ? "has no more false positives than" : "have no more false positives than");
     chosen->reason += fmt::format(" that {} the best would in {} ({})", verb, less_text, m.text(*enough));
   }
 }
@@ -257,7 +258,7 @@ void judge_merits(std::vector<layout_plan>& plans, const size_request& w, prefer
 std::vector<layout_plan> plan_layouts(const size_request& wanted) {
   std::vector<layout_plan> plans = solve_all(wanted);
   if (std::none_of(plans.begin(), plans.end(), [](const layout_plan& plan) { return plan.possible(); })) {
-    throw error(errc::invalid_argument, {"no layout does this: " + plans.back().problem, "", "", "", ""});
+    throw error(errc::invalid_argument, {"no layout is possible: " + plans.back().problem, "", "", "", ""});
   }
   const preference prefer = wanted.prefer.value_or(preference::speed);
   if (wanted.bits)

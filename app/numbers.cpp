@@ -13,7 +13,7 @@ namespace bloomery::app {
 namespace {
 
 [[noreturn]] void refuse(const std::string& option, const std::string& expected, const std::string& text) {
-  throw error(errc::invalid_argument, {"cannot use this number", option, expected, "'" + text + "'", ""});
+  throw error(errc::invalid_argument, {"invalid value", option, expected, "'" + text + "'", ""});
 }
 
 // A decimal number and the rest of the text. Underscores between digits are ignored.
@@ -28,7 +28,7 @@ number_and_unit read(const std::string& text) {
   for (const char c : text) {
     if (c != '_') plain += c;
   }
-  // strtold would also accept "nan", "inf", "0x10" and leading blanks.
+  // strtold would also accept "nan", "inf", "0x10" and leading spaces.
   if (plain.empty() || (std::isdigit(static_cast<unsigned char>(plain[0])) == 0 && plain[0] != '.')) return {};
   if (plain.size() > 1 && (plain[1] == 'x' || plain[1] == 'X')) return {};
   char* end = nullptr;
@@ -119,7 +119,7 @@ constexpr std::uint64_t thousand_years = std::uint64_t{365'250} * 86'400'000;
 }  // namespace
 
 std::uint64_t parse_duration(const std::string& text, const std::string& option) {
-  const std::string expected = "a length of time such as 24h, 90min, 7d, 30s or 500ms, at most 1000 years";
+  const std::string expected = "a duration such as 24h, 90min, 7d, 30s or 500ms, at most 1000 years";
   const number_and_unit n = read(text);
   const auto* unit = std::find_if(std::begin(time_units), std::end(time_units),
                                   [&](const time_unit& u) { return n.ok && n.unit == u.name; });
@@ -179,13 +179,13 @@ std::string bytes_text(std::uint64_t bytes) {
 std::string rate_text(double rate) {
   // 9.9999e-5 is 0.01% to three digits.
   if (rate != 0 && rate < 9.995e-5) return fmt::format("{:.3g}", rate);
-  return fmt::format("{:.3g} %", rate * 100);
+  return fmt::format("{:.3g}%", rate * 100);
 }
 
 std::string rate_option(double rate) {
   return rate < 1e-4 ? fmt::format(" -p {:g}", rate) : fmt::format(" -p {:g}%", 100 * rate);
 }
 
-std::string share_text(double part, double of) { return of == 0 ? "-" : fmt::format("{:.3g} %", part / of * 100); }
+std::string share_text(double part, double of) { return of == 0 ? "-" : fmt::format("{:.3g}%", part / of * 100); }
 
 }  // namespace bloomery::app

@@ -20,8 +20,8 @@ std::uint64_t parse_bits(const std::string& text, const std::string& option);
 /// @throws error invalid_argument: not above 0 and below 1
 double parse_rate(const std::string& text, const std::string& option);
 
-/// A length of time in milliseconds: "24h", "90min", "7d", "30s", "500ms", "1.5h", "2w".
-/// @throws error invalid_argument: none of these, 0, or more than 1000 years
+/// A duration in milliseconds: "24h", "90min", "7d", "30s", "500ms", "1.5h", "2w".
+/// @throws error invalid_argument: another text, 0, or more than 1000 years
 std::uint64_t parse_duration(const std::string& text, const std::string& option);
 
 /// A moment in milliseconds since 1970, from seconds: "1700000000", "1700000000.250". @throws error invalid_argument
@@ -32,8 +32,8 @@ std::string count_text(std::uint64_t count);            ///< 1,234,567
 std::string counted(std::uint64_t count, const std::string& noun);  ///< "1 line", "2 lines"
 std::string times_text(std::uint64_t times);                        ///< once, twice, 3 times
 std::string bytes_text(std::uint64_t bytes);                        ///< 114 MiB, three digits
-std::string rate_text(double rate);                                 ///< 1.05 %, 0.0128 %, 9.99e-06
+std::string rate_text(double rate);                                 ///< 1.05%, 0.0128%, 9.99e-06
 std::string rate_option(double rate);                               ///< " -p 1%", as commands take it
-std::string share_text(double part, double whole);                  ///< "12.3 %"; "-" if whole is 0
+std::string share_text(double part, double whole);                  ///< "12.3%"; "-" if whole is 0
 
 }  // namespace bloomery::app

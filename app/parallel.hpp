@@ -1,4 +1,4 @@
-// Work that several threads share, piece by piece. With one thread everything runs in the calling thread.
+// A parallel loop over numbered pieces of work. With one thread everything runs in the calling thread.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ void parallel_for(unsigned threads, std::uint64_t pieces, Work work) {
   try {
     for (unsigned worker = 1; worker < threads && worker < pieces; ++worker) others.emplace_back(run, worker);
   } catch (const std::exception&) {
-    // The system gives no more threads: those that there are do all pieces.
+    // The system creates no more threads: the existing ones do all the work.
   }
   run(0);
   for (std::thread& other : others) other.join();

@@ -8,7 +8,7 @@
 // on the number of workers, and no more batches than workers are in memory.
 //
 // Between prepare and finish, a batch can take steps. Each step takes the batches in order, but different steps work on
-// different batches at once: a set in eight parts takes eight batches at a time, a part each.
+// different batches at once: a set in eight partitions takes eight batches at a time, one per partition.
 #pragma once
 
 #include <condition_variable>

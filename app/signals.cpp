@@ -53,7 +53,8 @@ void on_bus_error(int, siginfo_t* what, void*) {
   const bool goes_on = becomes_zeros(reinterpret_cast<std::uintptr_t>(what->si_addr));
   errno = before;
   if (goes_on) return;
-  static constexpr char text[] = "bloomery: a mapped filter file became shorter or unreadable, or its disk is full\n";
+  static constexpr char text[] =
+      "bloomery: a mapped filter file was truncated or became unreadable, or its disk is full\n";
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text, sizeof text - 1);
   _exit(2);
 }

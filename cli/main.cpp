@@ -1,5 +1,4 @@
-// bloomery: the command itself: parses, runs the one command that is meant, and turns errors into words and exit
-// statuses.
+// The main program: parses the command line, runs one command, and converts errors to messages and exit statuses.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/grammar.hpp"
@@ -30,15 +29,15 @@ namespace bloomery::cli {
 
 // ---- the commands ---------------------------------------------------------------------------------------------------
 
-// Each is a file in commands/. In the order and groups in which --help shows them.
+// Each command is a file in commands/. The order and the groups are those of --help.
 // clang-format off
 #define BLOOMERY_COMMANDS(group, command) \
-  group("Make")    command(plan) command(build) command(seal) \
+  group("Create")    command(plan) command(build) command(seal) \
   group("Use")     command(add) command(check) command(dedup) command(remove) \
-  group("Look")    command(info) command(verify) command(explain) \
+  group("Inspect")    command(info) command(verify) command(explain) \
   group("Combine") command(union) command(intersect) command(overlap) command(fold) \
   group("Share")   command(pull) command(push) command(redis) \
-  group("See")     command(playground) command(analyze) \
+  group("Explore")     command(playground) command(analyze) \
   group("More")    command(keygen) command(noisy) command(rebuild) command(completion) command(help)
 // clang-format on
 
@@ -59,28 +58,30 @@ void refuse_wrong_kernels() {
     if (set.name == choice.requested) {
       throw error(errc::invalid_argument,
                   {"this processor cannot run the kernels " + set.name, "BLOOMERY_KERNEL",
-                   "a processor with " + set.needs, "one that lacks some of them", hint::unset_kernel});
+                   "a processor with " + set.needs, "a processor without some of these", hint::unset_kernel});
     }
     if (set.supported) names += (names.empty() ? "" : ", ") + set.name;
   }
-  throw error(errc::invalid_argument, {"no such kernels on this machine", "BLOOMERY_KERNEL", "one of " + names,
-                                       "'" + choice.requested + "'", hint::unset_kernel});
+  throw error(errc::invalid_argument, {"these kernels are not available on this machine", "BLOOMERY_KERNEL",
+                                       "one of " + names, "'" + choice.requested + "'", hint::unset_kernel});
 }
 
 exit_status run(int argc, char** argv) {
-  command root("bloomery", "Bloom filters in files and on Redis: have I seen this key before?");
+  command root("bloomery", "Bloom filters in files and on Redis");
   root.footer(
-      "See 'bloomery help COMMAND' for a command, 'bloomery --help' for this list.\n"
+      "For the options of a command: bloomery help COMMAND\n"
       "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'.\n"
-      "Exit status: 0 done or found, 1 nothing found, 2 an error, 3 done, but a filter exceeds its target FPR.");
+      "Exit status: 0 success or found, 1 not found, 2 an error, 3 success, but a filter exceeds its target FPR.");
   command_line line{root};
 #define BLOOMERY_GROUP(title) root.heading(title);
 #define BLOOMERY_ADD(name) add_##name(line);
   BLOOMERY_COMMANDS(BLOOMERY_GROUP, BLOOMERY_ADD)
+  add_color(root);
 
   const request asked = parse(root, {argv + std::min(argc, 1), argv + argc});
   if (asked.what == request::kind::list) {
-    std::fputs(help_of(*asked.verb).c_str(), stderr);
+    say_error((asked.verb->parent() == nullptr ? "" : asked.verb->name() + ": ") + "missing command");
+    std::fputs(("\n" + help_of(*asked.verb)).c_str(), stderr);
     return exit_status::error;
   }
   if (asked.what != request::kind::run) {
@@ -98,7 +99,7 @@ exit_status run(int argc, char** argv) {
 }
 
 int report(const std::string& text) {
-  say(text);
+  say_error(text);
   return static_cast<int>(exit_status::error);
 }
 
@@ -106,7 +107,7 @@ int guarded(int argc, char** argv) {
   know_words({argv, static_cast<std::size_t>(argc)});
   try {
     const exit_status status = run(argc, argv);
-    // Work that could end halfway did so; the shell should still see what ended it.
+    // The work ended early after a signal: end by that signal, so that the shell sees it.
     if (stop_signal() != 0) die_of(stop_signal());
     return static_cast<int>(status);
   } catch (const interrupted&) {
@@ -121,11 +122,11 @@ int guarded(int argc, char** argv) {
                               bytes_text(left.bytes), name_of(left.limit)));
   } catch (const error& e) {
     const int status = report(sentence_of(e));
-    if (stop_signal() != 0) die_of(stop_signal());  // a server was left without its answer
+    if (stop_signal() != 0) die_of(stop_signal());  // an interrupted exchange with a server
     return status;
   } catch (const std::exception& e) {
     const int status = report(e.what());
-    if (stop_signal() != 0) die_of(stop_signal());  // a server was left without its answer
+    if (stop_signal() != 0) die_of(stop_signal());  // an interrupted exchange with a server
     return status;
   }
 }
@@ -135,8 +136,8 @@ int guarded(int argc, char** argv) {
 
 namespace {
 
-// Who closed a standard stream (<&-) must not find a filter's file in its place, written over by messages. Opened the
-// wrong way round, so that using it is an error.
+// Opens /dev/null for each closed standard stream (<&-). Otherwise the descriptor of a filter's file could become
+// stderr and be overwritten by messages. The mode is the wrong one, so that using the stream is an error.
 void fill_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd) {
     const int wrong_way = fd == 0 ? O_WRONLY : O_RDONLY;

@@ -1,4 +1,4 @@
-// The grammar of bloomery playground; with_playground.cpp serves the page.
+// The options of bloomery playground. with_playground.cpp serves the page.
 #include "cli/playground.hpp"
 #include "cli/commands/grammar.hpp"
 
@@ -7,11 +7,11 @@
 namespace bloomery::cli {
 
 void add_playground(command_line& line) {
-  command& c = line.root.subcommand("playground", "open a web page to see, measure and inspect filters");
+  command& c = line.root.subcommand("playground", "open an interactive web page for exploring and inspecting filters");
   auto& o = line.options_of(c, playground);
   c.positional("FILTER", o.filters, "filters to inspect: files or addresses").file();
   c.option("--port", o.port, {0, 65535}, "PORT", "port to listen on; default: any free port");
-  c.option("--host", o.host, "HOST", "address to listen on; default 127.0.0.1, this machine only");
+  c.option("--host", o.host, "HOST", "address to listen on; default 127.0.0.1 (this machine only)");
   c.flag(
       "--no-open", [&] { o.open = false; }, "do not open a browser");
   add_secret(c, o.secret);

@@ -1,4 +1,4 @@
-// Options of the command that starts the playground, which a program can be built without.
+// Options of bloomery playground, an optional part of the program.
 #pragma once
 
 #include "cli/commands/options.hpp"
@@ -10,10 +10,10 @@
 namespace bloomery::cli {
 
 struct playground_options {
-  std::vector<std::string> filters;  ///< to be inspected
+  std::vector<std::string> filters;  ///< filters to inspect
   std::string host = "127.0.0.1";
-  std::uint64_t port = 0;  ///< 0: any that is free
-  bool open = true;        ///< a browser
+  std::uint64_t port = 0;  ///< 0: any free port
+  bool open = true;        ///< opens a browser
   std::string secret;
   server_options server;
 };

@@ -1,4 +1,4 @@
-// bloomery playground [FILTER...]: serve a web page that shows how filters work and inspects filters of the user.
+// bloomery playground [FILTER...]: serves a web page that shows how filters work and inspects filters of the user.
 //
 //   $ bloomery playground seen.bloom
 //   http://127.0.0.1:43127/
@@ -35,10 +35,10 @@ extern char** environ;
 namespace bloomery::cli {
 namespace {
 
-// Asks the desktop for a browser; without a desktop there is none to ask.
+// Opens a browser if there is a desktop.
 void open_browser(const std::string& url) {
   if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr) {
-    say("there is no desktop here: open the address above in a browser");
+    say("no desktop found; open the address above in a browser");
     return;
   }
   std::string name = "xdg-open";
@@ -51,8 +51,8 @@ void open_browser(const std::string& url) {
   pid_t child = 0;
   const int problem = ::posix_spawnp(&child, name.c_str(), &files, nullptr, arguments, environ);
   ::posix_spawn_file_actions_destroy(&files);
-  if (problem != 0) return say("no browser could be opened: open the address above in one");
-  // Reap the process that opens the browser: it must not remain as a zombie.
+  if (problem != 0) return say("no browser could be started; open the address above in a browser");
+  // Reap the process that opens the browser, which would remain as a zombie.
   std::thread([child] {
     while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
   }).detach();
@@ -74,9 +74,9 @@ redis::open_options options_for(const std::string& name, const playground_option
 exit_status playground(const playground_options& options) {
   const bool for_others = !bloomery::playground::http::is_this_machine(options.host);
   if (for_others && !options.secret.empty()) {
-    throw error(errc::invalid_argument,
-                {"a filter with a secret is not for others to ask", "--host", "this machine alone", options.host,
-                 "leave out --host, and come from elsewhere by ssh -L; or leave out --secret"});
+    throw error(errc::invalid_argument, {"a filter with a secret must not be served to other machines", "--host",
+                                         "an address of this machine only", options.host,
+                                         "leave out --host and use ssh -L from other machines, or leave out --secret"});
   }
   std::vector<std::unique_ptr<bloomery::playground::inspection>> inspections;
   for (const std::string& name : options.filters) {
@@ -88,11 +88,12 @@ exit_status playground(const playground_options& options) {
   out.write(server.url() + "\n");
   out.flush();
   if (bloomery::playground::page_files().empty()) {
-    say("this program was built without its page: only the API of docs/playground-api.md is there");
+    say("this program was built without the web page; only the API is available (docs/playground-api.md)");
   }
   if (options.open) open_browser(server.url());
-  if (for_others) say("others who can reach this machine can come, too, and ask the filters that you named");
-  say("Ctrl-C ends it");
+  if (for_others)
+    say("warning: everyone who can reach this machine can open the page and look up keys in the given filters");
+  say("press Ctrl-C to stop");
   pollfd stop{stop_descriptor(), POLLIN, 0};
   while (stop_signal() == 0) {
     if (::poll(&stop, 1, -1) < 0 && errno != EINTR) throw error(errc::io, {"cannot wait for signals", "", "", "", ""});

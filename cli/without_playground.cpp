@@ -1,4 +1,4 @@
-// bloomery playground, where the command was built without it: BLOOMERY_BUILD_PLAYGROUND=OFF.
+// bloomery playground in a program built without it: BLOOMERY_BUILD_PLAYGROUND=OFF.
 #include "cli/playground.hpp"
 
 #include <bloomery/error.hpp>

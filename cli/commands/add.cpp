@@ -1,10 +1,10 @@
-// bloomery add FILTER: inserts keys into a filter, whatever its kind and wherever it is.
+// bloomery add FILTER: inserts keys into a filter of any kind, in a file or on Redis.
 //
 //   $ printf 'bob\n' | bloomery add users.bloom
-//   bloomery: users.bloom: 1 key read, 1 new, 3 in all, error now 0.0002 %
+//   bloomery: users.bloom: 1 key read, 1 added, 3 in total, current FPR 0.0002%
 //
-// A file is locked; a second writer waits. Killed at any moment a filter opens again with every key added before; one
-// that commits as a whole (a counting filter) is then what it was.
+// A file is locked, and a second writer waits. After a kill the filter still has every key that was added before. A
+// counting filter commits as a whole: after a kill it is unchanged.
 #include "app/numbers.hpp"
 #include "cli/commands/common.hpp"
 #include "cli/commands/fpr_watch.hpp"
@@ -50,12 +50,12 @@ exit_status add(const add_options& options) {
   watch.judge(*filter, now);
   nlohmann::ordered_json result = json_of(done, name, "new", *filter, now);
   add_verdict(result, watch.judgement());
-  const std::string state = state_text(*filter, now, "in all");
-  commit(done, *filter);  // throws if the disk will not have it: nothing is reported that is not there
+  const std::string state = state_text(*filter, now, "in total");
+  commit(done, *filter);  // throws if the disk is full: only stored keys are reported
   if (options.common.json) {
     print_result(done, result);
   } else if (!options.common.quiet && !done.failure) {
-    say(fmt::format("{}: {}{} read, {} new{}", name, done.finished ? "" : "interrupted: ", counted(done.keys, "key"),
+    say(fmt::format("{}: {}{} read, {} added{}", name, done.finished ? "" : "interrupted: ", counted(done.keys, "key"),
                     new_keys_text(done, now), state));
   }
   if (done.failure) throw *done.failure;
@@ -67,7 +67,7 @@ exit_status add(const add_options& options) {
 void add_add(command_line& line) {
   command& c = line.root.subcommand("add", "add keys to a filter");
   auto& o = line.options_of(c, add);
-  c.positional("FILTER", o.filter, "the filter's file or address").required().file();
+  c.positional("FILTER", o.filter, "file or address of the filter").required().file();
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "print only errors and warnings");
   add_secret(c, o.secret);
@@ -81,8 +81,8 @@ void add_add(command_line& line) {
   c.example("zcat log.gz | bloomery add -d ' ' -f 1 addresses.bloom");
   c.example("bloomery add redis://cache/users new-users.txt");
   c.footer(
-      "Exit status: 0 all keys are in, 2 an error, 3 all keys are in, but the filter does not keep its target FPR: "
-      "too many keys for its capacity.");
+      "Exit status: 0 all keys were added, 2 an error, 3 all keys were added, but the filter exceeds its target FPR "
+      "because it has too many keys for its capacity.");
 }
 
 }  // namespace bloomery::cli

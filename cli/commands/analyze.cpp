@@ -1,8 +1,8 @@
-// bloomery analyze: filters are filled and their error is measured as they fill, beside the theory.
+// bloomery analyze: fills filters and measures their false-positive rate, beside the expected one.
 //
 //   $ bloomery analyze -n 100 -p 3% -o chart.svg
 //
-// The experiment is in experiment.hpp, the charts are in chart.hpp and terminal_chart.hpp; here they are put together.
+// The experiment is in experiment.hpp, the charts are in chart.hpp and terminal_chart.hpp.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
@@ -40,26 +40,25 @@ struct analyze_options {
 
 constexpr double default_rate = 0.01;
 constexpr std::uint64_t most_runs = 1000;
-constexpr double enough_alarms = 100;  // seen by a run at p: known to a tenth, and the mean of ten runs to a thirtieth
+constexpr double enough_false_positives = 100;  // false positives per run: 10% deviation, 3% for the mean of ten runs
 
 void check_charts(const analyze_options& options) {
   for (const std::string& path : options.charts) {
     if (!path.ends_with(".svg") && !path.ends_with(".png")) {
-      throw error(errc::invalid_argument, {"charts are SVG or PNG, as the name's end says", "-o",
+      throw error(errc::invalid_argument, {"the file name of a chart must end in .svg or .png", "--output",
                                            "NAME.svg or NAME.png", "'" + path + "'", "add .svg or .png to the name"});
     }
-    check_not_an_input(path, "-o", options.inputs);
+    check_not_an_input(path, "--output", options.inputs);
     check_can_write(path);
   }
 }
 
 void check_range(const char* option, std::uint64_t number, std::uint64_t most) {
   if (number >= 1 && number <= most) return;
-  throw error(errc::invalid_argument,
-              {"cannot use this number", option, "1 to " + count_text(most), count_text(number), ""});
+  throw error(errc::invalid_argument, {"invalid value", option, "1 to " + count_text(most), count_text(number), ""});
 }
 
-// The distinct keys of the inputs, sorted: the order of the inputs does not matter.
+// The distinct keys of the inputs, sorted, so that the order of the inputs does not matter.
 class distinct_lines {
  public:
   explicit distinct_lines(const input_options& inputs) {
@@ -93,44 +92,48 @@ class distinct_lines {
 std::uint64_t capacity_for(const analyze_options& options, std::size_t lines) {
   if (options.wanted.capacity) return *options.wanted.capacity;
   if (options.inputs.files.empty()) {
-    throw error(errc::invalid_argument, {"the number of keys is missing", "-n", "a number of keys, or files of keys",
-                                         "", "for example: bloomery analyze -n 100 -p 3%"});
+    throw error(errc::invalid_argument,
+                {"the number of keys is missing", "--capacity", "a number of keys, or files of keys", "",
+                 "for example: bloomery analyze -n 100 -p 3%"});
   }
   return std::max<std::uint64_t>(lines / 3, 1);
 }
 
-// Absent lines are those that are not inserted. At p a run should see one false alarm at least.
+// Absent lines are the lines that are not inserted. At p a run should see at least one false positive.
 std::uint64_t queries_of_lines(const analyze_options& options, const experiment& e) {
   const std::uint64_t most = most_keys_for(e.filter.capacity);
   const std::uint64_t absent = e.lines.size() > most ? e.lines.size() - most : 0;
   const std::uint64_t needed = options.queries.value_or(queries_for(e.filter.target_fpr, 1));
   if (absent < needed) {
-    throw error(errc::invalid_argument,
-                {fmt::format("too few distinct lines: {} are there, {} are inserted, and others are looked up",
-                             count_text(e.lines.size()), count_text(most)),
-                 "INPUT", "at least " + count_text(needed) + " left", count_text(absent),
-                 options.queries ? "give more lines, a smaller -n or fewer --queries"
-                                 : "give more lines, a smaller -n or a higher -p"});
+    throw error(
+        errc::invalid_argument,
+        {fmt::format("too few distinct lines: the input has {}, {} are inserted, and only the others can be looked up",
+                     count_text(e.lines.size()), count_text(most)),
+         "INPUT", "at least " + count_text(needed) + " left", count_text(absent),
+         options.queries ? "give more lines, a smaller --capacity or fewer --queries"
+                         : "give more lines, a smaller --capacity or a higher --rate"});
   }
-  return options.queries.value_or(std::min({absent, queries_for(e.filter.target_fpr, enough_alarms), sane_queries(e)}));
+  return options.queries.value_or(
+      std::min({absent, queries_for(e.filter.target_fpr, enough_false_positives), sane_queries(e)}));
 }
 
 experiment experiment_for(const analyze_options& options, const distinct_lines& lines) {
   experiment e;
   making_options wanted = options.wanted;
-  if (!wanted.scheme.empty()) wanted.seed = 0;  // schemes have hashes of their own: the seed is that of the keys alone
+  if (!wanted.scheme.empty()) wanted.seed = 0;  // schemes have their own hashes: the seed only chooses the keys
   e.filter = params_for(wanted, capacity_for(options, lines.keys().size()), default_rate);
   e.runs = options.runs;
   e.seed = options.wanted.seed;
   e.lines = lines.keys();
   e.threads = options.common.threads;
-  const std::uint64_t enough = queries_for(e.filter.target_fpr, enough_alarms);
+  const std::uint64_t enough = queries_for(e.filter.target_fpr, enough_false_positives);
   e.queries = !options.inputs.files.empty() ? queries_of_lines(options, e)
                                             : options.queries.value_or(std::min(enough, sane_queries(e)));
   if (e.queries < enough && !options.queries && !options.common.quiet) {
-    say(fmt::format("note: at {} each run sees some {:.2g} false alarms with {} absent keys; {} would show {:.0f}",
-                    rate_text(e.filter.target_fpr), e.filter.target_fpr * static_cast<double>(e.queries),
-                    count_text(e.queries), count_text(enough), enough_alarms));
+    say(fmt::format(
+        "note: at {} each run expects about {:.2g} false positives among {} absent keys; {} would give {:.0f}",
+        rate_text(e.filter.target_fpr), e.filter.target_fpr * static_cast<double>(e.queries), count_text(e.queries),
+        count_text(enough), enough_false_positives));
   }
   return e;
 }
@@ -146,7 +149,7 @@ std::vector<measured_point> carry_out_watched(const experiment& e, bool show_pro
   });
 }
 
-// The theory between the points, too, so that it is a curve where there are few points.
+// The expected FPR between the points as well, for a smooth curve.
 std::vector<theory_point> theory_of(const experiment& e, const std::vector<measured_point>& points) {
   std::vector<theory_point> curve = {{0, 0}};
   constexpr std::size_t smooth = 60;
@@ -181,7 +184,7 @@ chart chart_of(const experiment& e, std::vector<measured_point> points) {
 
 std::string table_of(const experiment& e, const std::vector<measured_point>& points) {
   std::string text =
-      fmt::format("{:>13}  {:>5}  {:>9}  {:>9}  {:>9}\n", "keys", "of n", "theory", "measured", "deviation");
+      fmt::format("{:>13}  {:>5}  {:>9}  {:>9}  {:>9}\n", "keys", "of n", "expected", "measured", "deviation");
   std::uint64_t before = 0;
   for (std::uint64_t quarters = 1; quarters <= 6; ++quarters) {
     const std::uint64_t keys = e.filter.capacity * quarters / 4;
@@ -189,7 +192,7 @@ std::string table_of(const experiment& e, const std::vector<measured_point>& poi
     before = keys;
     const auto p =
         std::find_if(points.begin(), points.end(), [&](const measured_point& point) { return point.keys == keys; });
-    text += fmt::format("{:>13}  {:>3} %  {:>9}  {:>9}  {:>9}\n", count_text(keys), quarters * 25,
+    text += fmt::format("{:>13}  {:>3}%  {:>9}  {:>9}  {:>9}\n", count_text(keys), quarters * 25,
                         rate_text(p->predicted), rate_text(p->mean), rate_text(p->deviation));
   }
   return text;
@@ -246,26 +249,27 @@ exit_status analyze(const analyze_options& options) {
 
 void add_analyze(command_line& line) {
   command& c =
-      line.root.subcommand("analyze", "fill filters and chart their measured false-positive rate beside the theory");
+      line.root.subcommand("analyze", "chart the measured false-positive rate of test filters beside the expected one");
   auto& o = line.options_of(c, analyze);
   add_size(c, o.wanted, true);
   add_kind(c, o.wanted);
-  c.option("--scheme", o.wanted.scheme, "NAME", "bits as another system sets them: guava, pharo, python, perl")
+  c.option("--scheme", o.wanted.scheme, "NAME", "bit-compatible with guava, pharo, python or perl")
       .suggest(scheme_names())
       .group(of_size);
   c.option("-o,--output", o.charts, "FILE",
            "write the chart to NAME.svg or NAME.png; may be given twice")
-      .file();  // what follows the name is INPUT
-  parsed(c, "--runs", o.runs, parse_count, "N", "filters to fill, each with other keys; default 10");
-  parsed(c, "--queries", o.queries, parse_count, "N", "absent keys to look up at each point of each run");
+      .file();  // the next argument is INPUT
+  parsed(c, "--runs", o.runs, parse_count, "N", "number of filters to fill, each with different keys; default 10");
+  parsed(c, "--queries", o.queries, parse_count, "N",
+         "absent keys to look up at each point; default: enough for the rate");
   add_inputs(line, c, o.inputs);
   c.find("INPUT")->describe("files of keys instead of random e-mail addresses; - is standard input");
-  c.find("--seed")->describe("other addresses, and another family of hashes; not a secret");
-  add_common(c, o.common, "no chart and no table on standard output");
+  c.find("--seed")->describe("chooses the addresses and the hash functions; not a secret");
+  add_common(c, o.common, "print neither chart nor table");
   c.example("bloomery analyze -n 100 -p 3% -o chart.svg");
   c.example("bloomery analyze -n 1M -p 1% --scheme pharo");
   c.footer(
-      "Without INPUT, -n is needed; with INPUT, the default of -n is a third of the distinct lines.\n"
+      "Without INPUT, -n is required. With INPUT, the default of -n is a third of the distinct lines.\n"
       "The rate is 1% if neither -p nor -m is given.");
 }
 

@@ -1,11 +1,11 @@
-// bloomery build -o FILTER: a new filter of keys.
+// bloomery build -o FILTER: creates a filter from keys.
 //
 //   $ bloomery build -o users.bloom -p 0.1% users.txt
-//   bloomery: users.bloom: 1,000,000 keys at 0.1 %: 2.01 MiB (split_block, 16.89 bits a key)
+//   bloomery: users.bloom: 1,000,000 lines, 1,000,000 keys; capacity 1,000,000 keys at 0.1%: 2.01 MiB (...)
 //
-// A file appears when it is whole. Without -n, input files are counted first; standard input, which can be read only
-// once, is kept as hashes in a temporary file until its distinct keys are counted. With --grow the hashes go to the key
-// log, and the filter is made of the log. Filters on servers are in redis_add.cpp.
+// A file appears when it is complete. Without -n, the keys of input files are counted first. Standard input, which can
+// be read only once, is kept as hashes in a temporary file until its distinct keys are counted. With --grow the hashes
+// go to the key log, and the filter is built from the log. Filters on servers are in redis_add.cpp.
 #include "cli/commands/build.hpp"
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
@@ -42,31 +42,31 @@ namespace {
 
 constexpr double default_rate = 0.01;
 
-// What was built, and what is reported of it.
+// Result of a build, for the report.
 struct built {
   params parameters = {};
   filter_summary now = {};
   std::uint64_t keys = 0;                       // lines read
-  std::uint64_t new_keys = 0;                   // of them; a counting filter's size has all copies
-  std::string distinct = {};                    // their number in words
+  std::uint64_t new_keys = 0;                   // of these lines; the size of a counting filter counts all copies
+  std::string distinct = {};                    // number of distinct keys in words
   std::optional<std::uint64_t> log_bytes = {};  // of a filter that keeps a key log
-  std::optional<file_info> replaced = {};       // the filter that was there before
+  std::optional<file_info> replaced = {};       // the filter that was replaced
 };
 
-// Called when all keys have been read: remembers the filter that will be replaced. An input without keys is more often a
-// mistake, such as a query that failed, than the wish for an empty filter.
+// Called when all keys have been read: remembers the filter that will be replaced. An input without keys is usually a
+// mistake, such as a query that failed.
 void check_replacement(const build_options& options, built& b) {
-  b.replaced = replaced_filter(options.filter, "-o");
+  b.replaced = replaced_filter(options.filter, "--output");
   if (!b.replaced || b.keys > 0 || options.allow_empty) return;
-  throw error(errc::already_exists, {"an empty filter would replace the filter " + options.filter, "-o",
-                                     "input with keys", "no key", "give --allow-empty if it shall be empty"});
+  throw error(errc::already_exists, {"an empty filter would replace the filter " + options.filter, "--output",
+                                     "input with keys", "no key", "give --allow-empty to replace it anyway"});
 }
 
 pass_options pass(const build_options& options, const char* verb) {
   return {options.common.threads, options.common.progress && !options.common.quiet, verb};
 }
 
-// ---- in memory, and then saved --------------------------------------------------------------------------------------
+// ---- in memory ------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<filter_handle> make(const build_options& options, std::uint64_t capacity) {
   params p = params_for(options.wanted, std::max<std::uint64_t>(capacity, 1), default_rate);
@@ -107,7 +107,7 @@ std::unique_ptr<filter_handle> build_by_way_of_hashes(const build_options& optio
   return filter;
 }
 
-// Schemes read the keys themselves, so the text is kept.
+// Schemes hash the keys themselves, so the text is kept.
 std::unique_ptr<filter_handle> build_by_way_of_text(build_options options, built& b, fpr_watch& watch) {
   const temporary_file text = spool_text(options.inputs);
   options.inputs.files = {text.path()};
@@ -143,8 +143,8 @@ built build_in_memory(const build_options& options, fpr_watch& watch) {
 void check_two_files(const build_options& options) {
   std::error_code none;
   if (std::filesystem::exists(options.filter, none) && !std::filesystem::is_regular_file(options.filter, none)) {
-    throw error(errc::not_permitted, {"a filter that grows is two files beside each other", options.filter,
-                                      "a file's name", "a device, pipe or folder", "choose another name"});
+    throw error(errc::not_permitted, {"a filter with a key log consists of two files", options.filter, "a file name",
+                                      "a device, pipe or directory", "choose another name"});
   }
   key_log::check_replaceable(rebuilding_filter::log_path(options.filter));
 }
@@ -180,24 +180,24 @@ void check_file_options(const build_options& options) {
   };
   if (options.wanted.scheme == chain_scheme) {
     throw error(errc::invalid_argument,
-                {"a chain of bitmaps is on Redis, and this is a file", "-o", "redis://HOST/NAME",
-                 "'" + options.filter + "'", "say --scheme guava, or give an address"});
+                {"a Guava chain is stored on Redis, and this is a file", "--output", "redis://HOST/NAME",
+                 "'" + options.filter + "'", "use --scheme guava, or give an address"});
   }
   if (options.foldable) {
-    constexpr const char* leave_out = "leave out one of the two";
+    constexpr const char* leave_out = "leave out one of the two options";
     if (options.wanted.bits) {
-      refuse("a size that is given is not rounded up", "-m too",
-             "give -m a multiple of 64 blocks, or leave out one of the two");
+      refuse("a given size is not rounded up", "--bits",
+             "give --bits a multiple of 64 blocks, or leave out one of the two options");
     }
-    if (options.wanted.counting) refuse("counters are not folded", "--counting too", leave_out);
+    if (options.wanted.counting) refuse("a counting filter cannot be folded", "--counting", leave_out);
     if (options.wanted.growing)
-      refuse("a filter that grows is not halved: rebuild makes it any size", "--grow too", leave_out);
+      refuse("a filter with a key log is not folded, because 'bloomery rebuild' changes its size", "--grow", leave_out);
     refuse_with_window(options.wanted, "--foldable");
   }
   check_target_fpr(options.wanted);
-  check_not_an_input(options.filter, "-o", options.inputs);
-  check_not_the_key(options.filter, "-o", options.wanted.secret);
-  replaced_filter(options.filter, "-o");  // refuses a file that is not a filter before the keys are read
+  check_not_an_input(options.filter, "--output", options.inputs);
+  check_not_the_key(options.filter, "--output", options.wanted.secret);
+  replaced_filter(options.filter, "--output");  // refuses a file that is not a filter before the keys are read
 }
 
 std::string replaced_text(const file_info& old) {
@@ -205,8 +205,8 @@ std::string replaced_text(const file_info& old) {
   const std::string keys = !old.clean               ? "an unknown number of keys"
                            : old.counts.is_estimate ? "about " + counted(old.counts.inserted, "key")
                                                     : counted(old.counts.inserted, "key");
-  return fmt::format("it replaced a filter ({}{}) of {}{}", kind_text(p), p.log_id() == 0 ? "" : ", with a log", keys,
-                     p.target_fpr > 0 ? ", made for " + rate_text(p.target_fpr) : "");
+  return fmt::format("replaced a filter ({}{}) with {}{}", kind_text(p), p.log_id() == 0 ? "" : ", with a log", keys,
+                     p.target_fpr > 0 ? ", target FPR " + rate_text(p.target_fpr) : "");
 }
 
 nlohmann::ordered_json json_of(const file_info& old) {
@@ -241,8 +241,7 @@ void report(const build_options& options, const built& b, const fpr_judgement& j
     print_result(result);
   } else if (!options.common.quiet) {
     const std::string room =
-        b.log_bytes ? fmt::format("has room for {}, and grows by its log, {}", size_text(p), bytes_text(*b.log_bytes))
-                    : "made for " + size_text(p);
+        b.log_bytes ? fmt::format("{}; key log {}", size_text(p), bytes_text(*b.log_bytes)) : size_text(p);
     say(fmt::format("{}: {}, {}; {}", options.filter, counted(b.keys, "line"), of_keys(b.distinct), room));
     if (b.replaced) say(fmt::format("{}: {}", options.filter, replaced_text(*b.replaced)));
   }
@@ -253,7 +252,7 @@ void check_build_times(const build_options& options) {
   check_times(options.inputs, options.filter, options.wanted.window.now);
   const auto& window = options.wanted.window.length;
   if (!options.inputs.time.is_set() || (window && window->by_time())) return;
-  throw error(errc::invalid_argument, {"times are for a window by time", "--time-field", "", "", "add --window 24h"});
+  throw error(errc::invalid_argument, {"times need a window of time", "--time-field", "", "", "add --window 24h"});
 }
 
 exit_status build(const build_options& options) {
@@ -270,29 +269,29 @@ exit_status build(const build_options& options) {
 }  // namespace
 
 void add_build(command_line& line) {
-  command& c = line.root.subcommand("build", "make a filter from keys");
+  command& c = line.root.subcommand("build", "build a filter from keys");
   auto& o = line.options_of(c, build);
-  c.option("-o,--output", o.filter, "FILE", "file, replaced when the new filter is complete; or address")
+  c.option("-o,--output", o.filter, "FILE", "file, replaced when the new filter is complete; or an address")
       .required()
       .file();
   add_size(c, o.wanted, true);
   add_kind(c, o.wanted);
-  c.option("--scheme", o.wanted.scheme, "NAME", "bits as guava, pharo, python or perl sets them; on Redis guava-chain")
+  c.option("--scheme", o.wanted.scheme, "NAME", "bit-compatible with guava, pharo, python, perl; on Redis guava-chain")
       .suggest(scheme_names() + ", guava-chain")
       .group(of_size);
   c.flag(
-       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal")
+       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are decimal whole numbers")
       .group(of_input);
-  c.flag("--counting", o.wanted.counting, "counters instead of bits: keys can be removed; 4 times the memory")
+  c.flag("--counting", o.wanted.counting, "use counters, so that keys can be removed; 4 times the memory")
       .group(of_size);
-  c.flag("--grow", o.wanted.growing, "the filter can grow: a file keeps its hashes in FILTER.log").group(of_size);
+  c.flag("--grow", o.wanted.growing, "the filter can grow; a file keeps a log of hashes, FILTER.log").group(of_size);
   add_window(c, o.wanted.window);
   add_times(c, o.inputs);
-  c.flag("--foldable", o.foldable, "round the size up so that fold can halve it at least six times").group(of_size);
-  c.flag("--allow-empty", o.allow_empty, "replace a filter even if the input has no keys");
+  c.flag("--foldable", o.foldable, "round up the size so that fold can halve it at least six times").group(of_size);
+  c.flag("--allow-empty", o.allow_empty, "replace an existing filter even if the input has no keys");
   add_secret(c, o.wanted.secret);
   add_no_lock(c);
-  c.option("--note", o.note, "TEXT", "a remark kept in the file");
+  c.option("--note", o.note, "TEXT", "a comment stored in the file");
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "print only errors and warnings");
   add_sharing(c, o.sharing);
@@ -302,9 +301,9 @@ void add_build(command_line& line) {
   c.example("bloomery build -o orders.bloom --csv -f customer,order orders.csv");
   c.example("bloomery build -o redis://cache/users -n 10M users.txt");
   c.footer(
-      "Without -n the keys are counted first. The rate is 1% if neither -p nor -m is given.\n"
-      "Exit status: 0 the filter is made, 2 an error, 3 the filter is made, but does not keep its target FPR: "
-      "too many keys for its capacity.\n");
+      "Without -n the keys are counted first. The default of -p is 1%, unless -m is given.\n"
+      "Exit status: 0 the filter was built, 2 an error, 3 the filter was built, but exceeds its target FPR because "
+      "it has too many keys for its capacity.\n");
   c.footer(addresses);
 }
 

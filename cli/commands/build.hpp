@@ -11,7 +11,7 @@ namespace bloomery::cli {
 struct build_options {
   std::string filter;
   making_options wanted;
-  std::string note;          ///< kept in the file as metadata
+  std::string note;          ///< stored in the file as metadata
   bool foldable = false;     ///< blocks rounded up to a multiple of 64
   bool allow_empty = false;  ///< an empty filter may replace another
   sharing_options sharing;
@@ -20,7 +20,7 @@ struct build_options {
   common_options common;
 };
 
-/// Refuses what is kept in files only. @throws error invalid_argument
+/// Refuses options that only filters in files have. @throws error invalid_argument
 void refuse_what_files_have(const build_options& options);
 
 exit_status build_shared(const build_options& options);

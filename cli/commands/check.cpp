@@ -1,9 +1,9 @@
-// bloomery check FILTER: which of these keys may be in the filter?
+// bloomery check FILTER: prints the lines whose key may be in the filter.
 //
 //   $ printf 'alice\nmallory\n' | bloomery check users.bloom
 //   alice
 //
-// Lines whose key may be present go out, in order (with -v, the certainly absent ones). Exit status as grep.
+// Lines are printed in order; with -v, those whose key is certainly absent. The exit status is that of grep.
 #include "cli/commands/common.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/open_handle.hpp"
@@ -53,12 +53,12 @@ void add_check(command_line& line) {
   auto& o = line.options_of(c, check);
   c.positional("FILTER", o.filter, file_or_address).required().file();
   c.flag("-v,--invert", o.invert, "print the lines whose key is certainly absent instead");
-  c.flag("-c,--count", o.count, "print their number only");
+  c.flag("-c,--count", o.count, "print only the number of selected lines");
   add_secret(c, o.secret);
   add_now(c, o.now);
   add_no_verify(c, o.pages);
   add_inputs(line, c, o.inputs);
-  add_common(c, o.common, "print nothing; stop at the first");
+  add_common(c, o.common, "print nothing; stop at the first selected line");
   add_from_replicas(c, o.server);
   add_on_damage(c, o.server);
   add_chain(c, o.chain);

@@ -6,6 +6,7 @@
 #include "cli/commands/counting.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
+#include "cli/text/color.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
@@ -17,6 +18,7 @@
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -24,6 +26,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -44,8 +47,27 @@ std::string printable(const std::string& text) {
   return shown;
 }
 
+namespace {
+
+std::string harmless(const std::string& text) { return printable(without_passwords(text)); }
+
+// "warning: " at the start or after the name of a file is coloured.
+std::string with_painted_warning(const std::string& text) {
+  constexpr std::string_view word = "warning:";
+  const std::size_t after_name = text.find(": warning: ");
+  const std::size_t at = text.starts_with(word) ? 0 : after_name == std::string::npos ? after_name : after_name + 2;
+  if (at == std::string::npos) return text;
+  return text.substr(0, at) + painted(word, tone::warning, STDERR_FILENO) + text.substr(at + word.size());
+}
+
+}  // namespace
+
 void say(const std::string& text) {
-  std::fputs(("bloomery: " + printable(without_passwords(text)) + "\n").c_str(), stderr);
+  std::fputs(("bloomery: " + with_painted_warning(harmless(text)) + "\n").c_str(), stderr);
+}
+
+void say_error(const std::string& text) {
+  std::fputs((painted("bloomery:", tone::error, STDERR_FILENO) + " " + harmless(text) + "\n").c_str(), stderr);
 }
 
 std::string json_line(const nlohmann::ordered_json& object) {
@@ -55,22 +77,23 @@ std::string json_line(const nlohmann::ordered_json& object) {
 void say_if_dirty(const std::string& path, const file_info& info) {
   if (info.clean) return;
   say(path +
-      ": note: not closed cleanly (a writer is at work, or was killed); its keys are all there, its count of keys "
-      "is estimated, its pages cannot be verified");
+      ": note: not closed cleanly (a writer is active or was killed); no key is lost, but the key count is "
+      "estimated, and pages cannot be verified");
 }
 
 void wait_for_writer(const std::string& path) {
   if (stop_signal() != 0) throw interrupted();
   static bool said = false;
-  if (!std::exchange(said, true)) say(path + ": waiting for another process that is writing it");
+  if (!std::exchange(said, true)) say(path + ": waiting for another process that is writing to this file");
 }
 
 void check_locks(const std::string& path) {
   if (redis_address::is_one(path) || has_locks(path)) return;
-  if (!no_lock()) throw error(errc::io, {"this file system has no locks", path, "", "", hint::allow_no_lock});
+  if (!no_lock()) throw error(errc::io, {"this file system does not support locks", path, "", "", hint::allow_no_lock});
   static bool said = false;
   if (!std::exchange(said, true)) {
-    say(path + ": warning: this file system has no locks: a filter that two processes write at once is damaged");
+    say(path +
+        ": warning: this file system does not support locks; two writers at the same time would damage the filter");
   }
 }
 
@@ -80,7 +103,7 @@ std::optional<secret_key> secret_of(const std::string& keyfile) {
   if (const auto found = known.find(keyfile); found != known.end()) return found->second;
   bool readable_by_others = false;
   const secret_key key = read_secret(keyfile, &readable_by_others);
-  if (readable_by_others) say(keyfile + ": warning: others can read this key; chmod 600 it");
+  if (readable_by_others) say(keyfile + ": warning: other users can read this key; run chmod 600 on it");
   known.emplace(keyfile, key);
   return key;
 }
@@ -95,11 +118,10 @@ std::string kind_text(const params& p) { return p.scheme.empty() ? p.layout : "s
 
 std::string size_text(const params& p) {
   if (p.capacity == 0) {
-    return fmt::format("{} ({}), made for an unknown number of keys", bytes_text(bytes_for(p.geometry.bits)),
-                       kind_text(p));
+    return fmt::format("capacity unknown: {} ({})", bytes_text(bytes_for(p.geometry.bits)), kind_text(p));
   }
   const double bits_per_key = static_cast<double>(p.geometry.bits) / static_cast<double>(p.capacity);
-  return fmt::format("{}{} at {}: {} ({}, {:.4g} bits a key)", counted(p.capacity, "key"), window_text(p),
+  return fmt::format("capacity {}{} at {}: {} ({}, {:.4g} bits per key)", counted(p.capacity, "key"), window_text(p),
                      rate_text(p.target_fpr), bytes_text(bytes_for(p.geometry.bits)), kind_text(p), bits_per_key);
 }
 
@@ -115,40 +137,41 @@ params params_for(const making_options& wanted, std::uint64_t capacity, double d
   p.secret = secret_of(wanted.secret);
   if (!p.scheme.empty() && p.seed != 0) {
     throw error(errc::invalid_argument,
-                {"a scheme has hashes of its own", "--seed", "", "", "leave out --seed or --scheme"});
+                {"a scheme has its own hashes", "--seed", "", "", "leave out --seed or --scheme"});
   }
   if (!wanted.bits) {
     if (wanted.probes) {
-      throw error(errc::invalid_argument,
-                  {"a number of probes needs a number of bits here", "-k", "", "", "add -m, or leave -k out"});
+      throw error(errc::invalid_argument, {"a number of probes requires a number of bits", "--probes", "", "",
+                                           "add --bits, or leave out --probes"});
     }
     p.target_fpr = wanted.rate.value_or(default_rate);
     return complete(p, wanted.prefer.value_or(preference::speed));
   }
   if (wanted.rate) {
     throw error(errc::invalid_argument,
-                {"size and error rate cannot both be chosen", "-m", "", "", "give -m or -p; the other follows"});
+                {"size and false-positive rate exclude each other", "--bits", "", "", "give --bits or --rate"});
   }
   return sized_by_bits(std::move(p), wanted);
 }
 
 namespace {
 
-// What a key cannot go together with.
+// Refuses options that cannot be combined with --secret.
 void check_secret(const making_options& wanted) {
   if (wanted.secret.empty()) {
     if (wanted.hash != siphash::name) return;
-    throw error(errc::invalid_argument,
-                {"the hash siphash needs a secret key", "--hash", "", "", "add --secret KEYFILE; keygen makes one"});
+    throw error(errc::invalid_argument, {"the hash siphash needs a secret key", "--hash", "", "",
+                                         "add --secret KEYFILE; 'bloomery keygen' creates one"});
   }
   const auto refuse = [](const char* why, const std::string& found, const std::string& other) {
     throw error(errc::invalid_argument, {why, "--secret", "", found, "leave out --secret or " + other});
   };
-  if (!wanted.scheme.empty()) refuse("a scheme has hashes of its own", "--scheme " + wanted.scheme, "--scheme");
+  if (!wanted.scheme.empty()) refuse("a scheme has its own hashes", "--scheme " + wanted.scheme, "--scheme");
   if (!wanted.hash.empty() && wanted.hash != siphash::name) {
-    refuse("a secret is for the hash siphash", "--hash " + wanted.hash, "--hash");
+    refuse("only the hash siphash has a secret", "--hash " + wanted.hash, "--hash");
   }
-  if (wanted.seed != 0) refuse("a key takes the seed's place", "--seed " + std::to_string(wanted.seed), "--seed");
+  if (wanted.seed != 0)
+    refuse("a secret takes the place of the seed", "--seed " + std::to_string(wanted.seed), "--seed");
   secret_of(wanted.secret);
 }
 
@@ -157,18 +180,19 @@ void check_secret(const making_options& wanted) {
 void check_target_fpr(const making_options& wanted) {
   check_window(wanted);
   if (wanted.capacity && *wanted.capacity == 0) {
-    throw error(errc::invalid_argument, {"a filter is made for at least one key", "-n", "1 or more", "0", ""});
+    throw error(errc::invalid_argument, {"the capacity is 0", "--capacity", "1 or more", "0", ""});
   }
   if (wanted.bits && *wanted.bits == 0) {
-    throw error(errc::invalid_argument, {"a filter has at least one bit", "-m", "1 or more", "0", ""});
+    throw error(errc::invalid_argument, {"the size is 0", "--bits", "1 or more", "0", ""});
   }
   if (wanted.probes && (*wanted.probes == 0 || *wanted.probes > max_probes)) {
-    throw error(errc::invalid_argument, {"probes of a filter", "-k", "1 to 255", std::to_string(*wanted.probes), ""});
+    throw error(errc::invalid_argument,
+                {"invalid number of probes", "--probes", "1 to 255", std::to_string(*wanted.probes), ""});
   }
   if (wanted.prefer && !(wanted.layout.empty() && wanted.scheme.empty())) {
     const char* named = wanted.layout.empty() ? "--scheme" : "--layout";
     throw error(errc::invalid_argument,
-                {"a preference is for choosing a layout, and one is named", "--prefer", "",
+                {"a layout or scheme is already given", "--prefer", "",
                  std::string(named) + " " + (wanted.layout.empty() ? wanted.scheme : wanted.layout),
                  std::string("leave out --prefer or ") + named});
   }
@@ -209,36 +233,36 @@ std::optional<file_info> replaced_filter(const std::string& path, const std::str
   inspection old = inspect(path);
   if (old.usable) return std::move(old.info);
   throw error(errc::already_exists,
-              {"a file that is no filter would be replaced: " + path, option, "a new name, or that of a filter",
-               "another file", "choose another name, or remove it"});
+              {"the output would replace a file that is not a filter: " + path, option,
+               "a new name, or that of a filter", "another file", "choose another name, or remove it"});
 }
 
 void check_replaceable(const std::string& path, const std::string& option) {
   const std::optional<file_info> old = replaced_filter(path, option);
   if (!old || old->parameters.log_id() == 0) return;
-  throw error(
-      errc::already_exists,
-      {"a filter that keeps a log would be replaced: " + path, option, "a new name, or that of a filter without", "",
-       "choose another name, or remove it and its log " + rebuilding_filter::log_path(path)});
+  throw error(errc::already_exists,
+              {"the output would replace a filter with a key log: " + path, option,
+               "a new name, or that of a filter without a log", "",
+               "choose another name, or remove it and its log " + rebuilding_filter::log_path(path)});
 }
 
 void refuse_unless_plain(const params& p, const std::string& path, const std::string& what, const char* hint) {
   const capabilities can = capabilities_of(p);
   if (can.can_insert && !can.counts_copies && !can.has_window) return;
   const std::string kind = can.counts_copies ? "counting" : can.has_window ? "sliding-window" : "static";
-  throw error(errc::incompatible, {kind + " filters have no " + what, path, "a plain filter", p.layout, hint});
+  throw error(errc::incompatible,
+              {what + " is not possible for " + kind + " filters", path, "a plain filter", p.layout, hint});
 }
 
 void check_room(const std::string& path, std::uint64_t bytes) {
-  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
-    return;  // a pipe has no room to run out of
+  if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path)) return;  // a pipe needs no disk space
   const std::string parent = std::filesystem::path(path).parent_path().string();
   struct statvfs status {};
-  if (::statvfs(parent.empty() ? "." : parent.c_str(), &status) != 0) return;  // saving will say what is wrong
+  if (::statvfs(parent.empty() ? "." : parent.c_str(), &status) != 0) return;  // saving will report the problem
   const std::uint64_t room = std::uint64_t{status.f_bavail} * status.f_frsize;
   if (bytes <= room || !std::filesystem::is_directory(parent.empty() ? "." : parent)) return;
-  throw error(errc::too_large, {"no room for so much", path, bytes_text(bytes), bytes_text(room) + " free",
-                                "ask for fewer keys or a higher error rate, or choose another disk"});
+  throw error(errc::too_large, {"not enough disk space", path, bytes_text(bytes), bytes_text(room) + " free",
+                                "use fewer keys, a higher false-positive rate, or another disk"});
 }
 
 void check_output(const input_options& inputs, const std::string& filter) {
@@ -250,17 +274,17 @@ void check_output(const input_options& inputs, const std::string& filter) {
   const bool is_filter = !filter.empty() && (is_output(filter) || is_output(rebuilding_filter::log_path(filter)));
   if (!is_filter && !is_an_input(standard_output, inputs)) return;
   throw error(errc::invalid_argument,
-              {is_filter ? "the output is the filter's own file" : "an input is also the output", "standard output", "",
-               "", "send it to another file"});
+              {is_filter ? "the output is the file of the filter" : "the output is also an input", "standard output",
+               "", "", "write to another file"});
 }
 
 temporary_file spool_text(const input_options& inputs) {
   if (inputs.has_header() && inputs.files.size() > 1) {
-    throw error(errc::invalid_argument, {"several CSV files with headers are read twice, and one of them is a pipe",
+    throw error(errc::invalid_argument, {"several CSV files with headers must be read twice, and one of them is a pipe",
                                          "INPUT", "files", "", "write the pipe to a file first"});
   }
   temporary_file text;
-  input_options raw = inputs;  // a header stays what it is: the first record
+  input_options raw = inputs;  // a header is an ordinary first record here
   raw.header = false;
   for (field_range& range : raw.fields) range.name.clear();
   raw.time = {};
@@ -282,22 +306,22 @@ double losses_between(const params& p, std::uint64_t from, std::uint64_t to) {
 void check_compatible(const std::string& path_a, const params& a, const std::string& path_b, const params& b) {
   const std::string reason = difference(a, b);
   if (reason.empty()) return;
-  // The same filter, but for its size: the larger one may be halved to the smaller.
+  // The filters differ only in size: the larger one may be halved to the smaller.
   params resized = a;
   resized.geometry.bits = b.geometry.bits;
   const std::uint64_t large = std::max(a.geometry.bits, b.geometry.bits);
   const std::uint64_t small = std::min(a.geometry.bits, b.geometry.bits);
-  std::string hint = "only filters of one kind, size, hash and secret can be combined";
+  std::string hint = "filters must have the same kind, size, hash and secret";
   params rehashed = a;
   rehashed.hash = b.hash;
   if (difference(rehashed, b).empty()) {
-    hint = fmt::format("build one of them again with the hash of the other, --hash {} or --hash {}", a.hash, b.hash);
+    hint = fmt::format("build one of them again with the hash of the other: --hash {} or --hash {}", a.hash, b.hash);
   }
   if (difference(resized, b).empty() && large % small == 0 && std::has_single_bit(large / small)) {
-    hint = fmt::format("'bloomery fold {} --times {} -o NAME' makes them equal",
+    hint = fmt::format("'bloomery fold {} --times {} -o NAME' makes the sizes equal",
                        a.geometry.bits > b.geometry.bits ? path_a : path_b, std::countr_zero(large / small));
   }
-  throw error(errc::incompatible, {"these filters do not fit together", path_a + " and " + path_b, "", reason, hint});
+  throw error(errc::incompatible, {"these filters cannot be combined", path_a + " and " + path_b, "", reason, hint});
 }
 
 nlohmann::ordered_json number_or_null(double value) {
@@ -313,14 +337,14 @@ std::string keys_text(const estimate& keys, const std::string& noun) {
 
 std::string distance_text(const fill_check& count) {
   const double deviations = std::abs(count.deviation());
-  return std::isfinite(deviations) ? fmt::format("by {:.3g} standard deviations", deviations) : "beyond all chance";
+  return std::isfinite(deviations) ? fmt::format("by {:.3g} standard deviations", deviations) : "far beyond chance";
 }
 
 std::string rate_with_interval(const measured_rate& m) {
   const interval i = m.within();
-  // All three in one unit, that of the largest.
+  // All three numbers in the unit of the largest.
   const auto text = [&](double rate) {
-    return i.high >= 1e-4 && rate < 1e-4 ? fmt::format("{:.3g} %", rate * 100) : rate_text(rate);
+    return i.high >= 1e-4 && rate < 1e-4 ? fmt::format("{:.3g}%", rate * 100) : rate_text(rate);
   };
   return fmt::format("{} ({} to {}): {} of {} absent keys", text(m.rate()), text(i.low), text(i.high),
                      count_text(m.hits), count_text(m.queries));

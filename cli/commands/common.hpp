@@ -1,4 +1,4 @@
-// What commands say and check alike: names, sizes and rates as text, refusals of contradictory options, secret keys.
+// Helpers that several commands share: texts of names, sizes and rates, checks of options, secret keys.
 #pragma once
 
 #include "cli/commands/options.hpp"
@@ -23,23 +23,27 @@ namespace bloomery::cli {
 /// Does nothing for an address. @throws error io
 void check_locks(const std::string& path);
 
-/// Text of other origin, on one line and harmless to a terminal: control characters are shown as \x0A.
+/// Untrusted text on one line, safe for a terminal: control characters are shown as \x0A.
 std::string printable(const std::string& text);
 
-/// A line on stderr, printable: "bloomery: ...".
+/// Prints "bloomery: TEXT" on stderr, with control characters escaped and passwords removed. On a terminal "warning:"
+/// is coloured.
 void say(const std::string& text);
 
-/// A JSON object as one line. Names are anyone's bytes: what is no UTF-8 is shown as U+FFFD.
+/// The same with "bloomery:" in the colour of errors.
+void say_error(const std::string& text);
+
+/// A JSON object as one line. File names may be any bytes: invalid UTF-8 becomes U+FFFD.
 std::string json_line(const nlohmann::ordered_json& object);
 
-/// Complains on stderr if the file was not closed cleanly.
+/// Notes on stderr that the file was not closed cleanly, if so.
 void say_if_dirty(const std::string& path, const file_info& info);
 
-/// Says that another process is writing and waits for it; throws if a signal ends the waiting.
+/// Reports once that another process is writing to the file; throws if a signal ends the wait.
 void wait_for_writer(const std::string& path);
 
-/// The key in a key file; none if there is no file's name. Says once if others can read it, too. A file is read once:
-/// it may be a pipe. @throws error as read_secret
+/// The key in a key file; none if the name is empty. Warns once if other users can read the file. Each file is read
+/// once, because it may be a pipe. @throws error as read_secret
 std::optional<secret_key> secret_of(const std::string& keyfile);
 
 /// any_filter::open, with the key in `keyfile` if that is not empty.
@@ -49,14 +53,14 @@ any_filter open_filter(const std::string& path, const std::string& keyfile, acce
 /// "split_block" or "scheme guava".
 std::string kind_text(const params& p);
 
-/// Name, size and promise: "100,000 keys at 1 %: 128 KiB (split_block, 10.5 bits a key)".
+/// Capacity, target FPR and size: "capacity 100,000 keys at 1%: 128 KiB (split_block, 10.5 bits per key)".
 std::string size_text(const params& p);
 
-/// The params asked for, with the capacity that was given or counted.
+/// The requested parameters, with the given or counted capacity.
 /// @throws error invalid_argument: contradictory options; too_large: no filter can be so large
 params params_for(const making_options& wanted, std::uint64_t capacity, double default_rate);
 
-/// Refuses numbers that no filter can have, contradictions, and a key file that has no key, before anything is read.
+/// Refuses invalid numbers, contradictory options and a key file without a key, before any input is read.
 /// @throws error invalid_argument; as read_secret
 void check_target_fpr(const making_options& wanted);
 
@@ -69,22 +73,23 @@ void check_not_an_input(const std::string& path, const std::string& option, cons
 /// Refuses to write over the file of a secret key, which would be lost. @throws error invalid_argument
 void check_not_the_key(const std::string& path, const std::string& option, const std::string& keyfile);
 
-/// The filter in the file that a command is about to write over; none if there is no file, an empty one or a device.
+/// The filter in the file that a command is about to replace; none if the file is missing, empty or a device.
 /// @throws error already_exists: a file that is not a filter: a key, a list
 std::optional<file_info> replaced_filter(const std::string& path, const std::string& option);
 
 /// As replaced_filter(); also refuses to replace a filter whose log would be left alone. @throws error already_exists
 void check_replaceable(const std::string& path, const std::string& option);
 
-/// Refuses counting, sliding-window and static filters: "counting filters have no overlap". @throws error incompatible
+/// Refuses counting, sliding-window and static filters: "overlap is not possible for counting filters". @throws error
+/// incompatible
 /// @param what  "overlap"
 void refuse_unless_plain(const params& p, const std::string& path, const std::string& what, const char* hint);
 
-/// Refuses standard output that is an input or the filter's own file: it would be read back, or destroyed.
+/// Refuses standard output that is an input or the file of the filter: it would be read back or destroyed.
 /// @throws error invalid_argument
 void check_output(const input_options& inputs, const std::string& filter);
 
-/// Refuses two filters that cannot be compared bit for bit: names the field and both values. @throws error incompatible
+/// Refuses two filters that cannot be combined bit by bit: names the field and both values. @throws error incompatible
 void check_compatible(const std::string& path_a, const params& a, const std::string& path_b, const params& b);
 
 /// A number, or null where JSON has none: infinity.
@@ -93,23 +98,24 @@ nlohmann::ordered_json number_or_null(double value);
 /// "30,035 +- 114 keys", at two standard deviations.
 std::string keys_text(const estimate& keys, const std::string& noun);
 
-/// How far the bits are from those that the count leads to: "by 7.2 standard deviations".
+/// The distance of the set bits from the number expected for the key count: "by 7.2 standard deviations".
 std::string distance_text(const fill_check& count);
 
-/// "1 % (0.9 % to 1.1 %): 99 of 10,000 absent keys", the interval at 95 %; and the same as JSON.
+/// "1% (0.9% to 1.1%): 99 of 10,000 absent keys", with the 95% interval; and the same as JSON.
 std::string rate_with_interval(const measured_rate& m);
 
-/// Throws too_large if the disk of `path` has not this many bytes free: better now than after an hour of reading.
+/// Throws too_large if the disk of `path` has fewer free bytes, before the input is read.
 void check_room(const std::string& path, std::uint64_t bytes);
 
-/// Queries of a scheme's filter, which hashes as often as it has probes: `usual` of them, or fewer if those are many.
+/// The number of queries for the filter of a scheme, which hashes a key once per probe: `usual`, or fewer if it has
+/// many probes.
 std::uint64_t queries_of_scheme(const params& p, std::uint64_t usual);
 nlohmann::ordered_json json_of(const measured_rate& m);
 
 /// The count to store for a filter with this estimated number of distinct keys: expected_insertions().
 std::uint64_t counted_of_estimate(const params& p, double keys);
 
-/// Keys wrongly taken for seen while a filter goes from `from` to `to` distinct keys.
+/// Expected false positives among new keys while a filter grows from `from` to `to` distinct keys.
 double losses_between(const params& p, std::uint64_t from, std::uint64_t to);
 
 }  // namespace bloomery::cli

@@ -17,7 +17,7 @@
 namespace bloomery::cli {
 namespace {
 
-// ---- what the three shells have in common ---------------------------------------------------------------------------
+// ---- common parts ---------------------------------------------------------------------------------------------------
 
 void collect(const command& c, std::vector<const command*>& all) {
   for (const command& sub : c.subcommands()) {
@@ -60,6 +60,10 @@ _bloomery() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   ((COMP_CWORD > 1)) || verb=
+  local only_arguments= i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    [[ ${COMP_WORDS[i]} == -- ]] && only_arguments=1
+  done
   case $verb in
     {groups}) ((COMP_CWORD > 2)) && verb+=" ${COMP_WORDS[2]}" ;;
   esac
@@ -67,8 +71,14 @@ _bloomery() {
 )sh";
 
 constexpr const char* bash_end = R"sh(  esac
+  if [[ $verb == help ]] && ((COMP_CWORD > 2)); then
+    words=
+    case ${COMP_WORDS[2]} in
+{help_groups}    esac
+    ((COMP_CWORD == 3)) || words=
+  fi
   COMPREPLY=()
-  if [[ $word == -* && -z $value ]]; then
+  if [[ $word == -* && -z $value && -z $only_arguments ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
   elif [[ -n $words ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
@@ -77,7 +87,7 @@ constexpr const char* bash_end = R"sh(  esac
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
   fi
 }
-complete -F _bloomery bloomery
+complete -o bashdefault -F _bloomery bloomery
 )sh";
 
 // "      -n | --capacity) value=1 words='' files='' ;;"
@@ -109,19 +119,24 @@ std::string bash_verb(const command& verb) {
 
 std::string bash_script(const command& root) {
   std::vector<std::string> groups;
+  std::string help_groups;
   std::string verbs = bash_verb(root);
   for (const command* verb : verbs_of(root)) {
-    if (!verb->subcommands().empty()) groups.push_back(words_of(*verb));
+    if (!verb->subcommands().empty()) {
+      groups.push_back(words_of(*verb));
+      help_groups += fmt::format("      {}) words='{}' ;;\n", words_of(*verb), names_of(*verb));
+    }
     verbs += bash_verb(*verb);
   }
-  return replaced(bash_begin, "{groups}", fmt::format("{}", fmt::join(groups, " | "))) + verbs + bash_end;
+  return replaced(bash_begin, "{groups}", fmt::format("{}", fmt::join(groups, " | "))) + verbs +
+         replaced(bash_end, "{help_groups}", help_groups);
 }
 
 // ---- zsh ------------------------------------------------------------------------------------------------------------
 
 std::string in_single_quotes(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
 
-// What follows a value's name in a specification of _arguments.
+// The action after the name of a value in a specification of _arguments.
 std::string zsh_values(const argument& a) {
   if (a.is_file) return "_files";
   if (a.suggestions.empty() && a.is_positional()) return "()";  // a message would keep zsh from inserting an option
@@ -150,12 +165,23 @@ std::string zsh_argument(const argument& a) {
   return all;
 }
 
+// The second word of help: the subcommands of the first.
+std::string zsh_help_of_groups(const command& help) {
+  std::string cases;
+  for (const command* verb : verbs_of(*help.parent())) {
+    if (!verb->subcommands().empty())
+      cases += fmt::format("      {}) compadd {} ;;\n", words_of(*verb), names_of(*verb));
+  }
+  return "  if ((CURRENT > 2)); then\n    ((CURRENT > 3)) && return\n    case $words[2] in\n" + cases +
+         "    esac\n    return\n  fi\n";
+}
+
 std::string zsh_function(const command& c) {
   const std::string name = "_" + replaced(c.path(), " ", "_");
   if (c.subcommands().empty()) {
-    std::string text = name + "() {\n  _arguments -s -S";
+    std::string text = name + "() {\n" + (c.name() == "help" ? zsh_help_of_groups(c) : "") + "  _arguments -s -S";
     for (const argument& a : c.arguments()) text += " \\\n    " + zsh_argument(a);
-    return text + " \\\n    '(-h --help)'{-h,--help}'[this text]'\n}\n\n";
+    return text + " \\\n    '(-h --help)'{-h,--help}'[show this help]'\n}\n\n";
   }
   std::string text = name + "() {\n  local -a verbs\n  verbs=(\n";
   for (const command& sub : c.subcommands())
@@ -189,7 +215,7 @@ function __bloomery_needs_verb
 end
 
 complete -c bloomery -f
-complete -c bloomery -s h -l help -d 'this text'
+complete -c bloomery -s h -l help -d 'show this help'
 )sh";
 
 std::string fish_quoted(std::string text) {
@@ -197,7 +223,9 @@ std::string fish_quoted(std::string text) {
 }
 
 std::string fish_argument(const command& verb, const argument& a) {
-  std::string line = "complete -c bloomery -n " + fish_quoted("__bloomery_at " + words_of(verb));
+  const bool is_command = a.is_positional() && verb.name() == "help";  // only the next word
+  std::string line = "complete -c bloomery -n " +
+                     fish_quoted((is_command ? "__bloomery_needs_verb " : "__bloomery_at ") + words_of(verb));
   if (!a.is_positional()) {
     for (const std::string& name : a.names)
       line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
@@ -222,7 +250,12 @@ std::string fish_verb(const command& verb) {
 
 std::string fish_script(const command& root) {
   std::string text = fish_begin;
-  for (const command* verb : verbs_of(root)) text += fish_verb(*verb);
+  for (const command* verb : verbs_of(root)) {
+    text += fish_verb(*verb);
+    if (verb->subcommands().empty()) continue;
+    text += "complete -c bloomery -n " + fish_quoted("__bloomery_needs_verb help " + words_of(*verb)) + " -a " +
+            fish_quoted(names_of(*verb)) + "\n";
+  }
   return text;
 }
 

@@ -15,7 +15,7 @@
 namespace bloomery::cli {
 namespace {
 
-// One line of standard input, without its end; what was typed so far at the end of the input.
+// One line of standard input, without its end; at the end of the input, the text so far.
 std::string typed_line() {
   std::string line;
   while (true) {
@@ -32,7 +32,7 @@ std::string typed_line() {
 }  // namespace
 
 void add_yes(command& c, bool& yes) {
-  c.flag("--yes", yes, "do not ask for confirmation; needed unless at a terminal");
+  c.flag("--yes", yes, "do not ask for confirmation; required without a terminal");
 }
 
 bool can_ask() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0; }
@@ -41,7 +41,7 @@ bool confirmed(const std::string& loss, bool yes) {
   if (yes) return true;
   if (!can_ask()) {
     throw error(errc::invalid_argument,
-                {loss + ", which needs a confirmation", "", "", "", "give --yes to confirm; nothing was changed"});
+                {loss + "; this needs a confirmation", "", "", "", "give --yes to confirm; nothing was changed"});
   }
   say(loss);
   const std::string question = "bloomery: type 'yes' to continue: ";

@@ -12,7 +12,7 @@ void add_yes(command& c, bool& yes);
 /// Whether a question can be asked: standard input and standard error are terminals.
 bool can_ask();
 
-/// Asks at the terminal whether to continue, after a line that says what is lost. True with --yes, without a question.
+/// Prints what will be lost and asks at the terminal whether to continue. With --yes, returns true without asking.
 /// @param loss  "redis://host/users: drop removes 1,000 keys"
 /// @throws error invalid_argument: neither --yes nor a terminal; interrupted: a signal
 bool confirmed(const std::string& loss, bool yes);

@@ -16,9 +16,8 @@ namespace bloomery::cli {
 void check_counting(const making_options& wanted) {
   const bool named = capabilities_of({.layout = wanted.layout}).can_remove;
   if (!wanted.counting && named) {
-    throw error(errc::invalid_argument,
-                {"this layout is for keys that are to be removed", "--layout", "one of " + layout_names(),
-                 "'" + wanted.layout + "'", "build with --counting instead"});
+    throw error(errc::invalid_argument, {"this layout needs --counting", "--layout", "one of " + layout_names(),
+                                         "'" + wanted.layout + "'", "build with --counting instead"});
   }
   if (!wanted.counting) return;
   const auto refuse = [](const char* why, const std::string& found, const char* other) {
@@ -26,13 +25,13 @@ void check_counting(const making_options& wanted) {
                 {why, "--counting", "", found, std::string("leave out --counting or ") + other});
   };
   if (!wanted.layout.empty() && !named) {
-    refuse("counters are a layout of their own", "--layout " + wanted.layout, "--layout");
+    refuse("counting filters have their own layout", "--layout " + wanted.layout, "--layout");
   }
-  if (!wanted.scheme.empty()) refuse("a scheme has bits of its own", "--scheme " + wanted.scheme, "--scheme");
-  if (wanted.prefer) refuse("there is one layout of counters, and nothing to prefer", "--prefer", "--prefer");
-  if (wanted.growing) refuse("a log says what was added, not what was removed", "--grow", "--grow");
+  if (!wanted.scheme.empty()) refuse("a scheme has its own bits", "--scheme " + wanted.scheme, "--scheme");
+  if (wanted.prefer) refuse("counting filters have only one layout", "--prefer", "--prefer");
+  if (wanted.growing) refuse("a key log does not record removals", "--grow", "--grow");
   if (wanted.window.length) {
-    refuse("a windowed filter forgets by itself; keys cannot be removed from it", "a window", "--window");
+    refuse("keys cannot be removed from a sliding-window filter", "a window", "--window");
   }
 }
 
@@ -44,10 +43,9 @@ std::string taint_text(std::uint64_t refused, double unnoticed) {
   if (refused == 0) return "";
   const std::string others = std::isfinite(unnoticed) ? fmt::format("about {:.2g}", unnoticed) : "an unknown number of";
   return fmt::format(
-      "tainted: {} {} to be removed that {} not there; {} more such removals probably went unnoticed, each of which "
-      "may "
-      "have removed other keys",
-      counted(refused, "key"), refused == 1 ? "was" : "were", refused == 1 ? "was" : "were", others);
+      "tainted: {} {} not present and could not be removed; {} more such removals probably went unnoticed, and each of "
+      "them may have removed other keys",
+      counted(refused, "key"), refused == 1 ? "was" : "were", others);
 }
 
 }  // namespace bloomery::cli

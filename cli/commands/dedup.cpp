@@ -1,13 +1,13 @@
-// bloomery dedup: the first occurrence of each line, in order.
+// bloomery dedup: prints the first occurrence of each line, in order.
 //
 //   $ bloomery dedup urls.txt > distinct.txt                 exact
 //   $ tail -f log | bloomery dedup                           by 70 bits of each line's hash
 //   $ bloomery dedup -p 1e-4 urls.txt > distinct.txt         in a filter, 24 bits per line
 //   $ bloomery dedup --state redis://cache/seen -n 100M urls.txt > mine.txt
 //
-// With --state a filter in a file or on servers remembers lines from run to run. A file never runs ahead of the output:
-// a killed run repeats lines but loses none. Servers are asked first: of two machines that have the same line, one
-// prints it. seen_lines.hpp has the rules.
+// With --state a filter in a file or on servers remembers lines between runs. Lines are stored in a file only after
+// they were printed: a killed run repeats lines but loses none. Lines are stored on servers before they are printed: if
+// two machines have the same line, one of them prints it. seen_lines.hpp has the details.
 #include "cli/commands/dedup.hpp"
 
 #include "app/numbers.hpp"
@@ -43,8 +43,8 @@
 namespace bloomery::cli {
 namespace {
 
-// Ends the last line of a file that is appended to (>>), after a run that was killed within it: without an end the next
-// line would be glued to it.
+// Completes an unfinished last line of an output that is appended to (>>), which a killed run left. Otherwise the next
+// line would be joined to it.
 void end_torn_line(output& out, char line_end) {
   struct stat status {};
   if (!out.regular_file() || ::fstat(out.fd(), &status) != 0 || status.st_size == 0) return;
@@ -55,19 +55,19 @@ void end_torn_line(output& out, char line_end) {
   const bool known = ::pread(copy, &last, 1, status.st_size - 1) == 1;
   ::close(copy);
   if (!known || last == line_end) return;
-  say("note: the output ended within a line; the line is ended here");
+  say("note: the output ended with an incomplete line, which was completed with a line end");
   out.write({&line_end, 1});
 }
 
 // ---- one pass -------------------------------------------------------------------------------------------------------
 
-// Warns if the filter breaks its target FPR. A file's filter gets its lines late, so it is judged by their number.
+// Warns if the filter exceeds its target FPR. A filter in a file gets its lines late, so their number is used.
 // @param lines  distinct lines in the filter
-// @param window_broken  whether a window broke it; set here
+// @param window_broken  whether a window exceeded it; set here
 void warn_of_fpr(fpr_watch& watch, filter_handle& filter, std::uint64_t lines, bool& window_broken) {
   const capabilities can = filter.capabilities();
   const params& p = filter.parameters();
-  if (can.is_remote || can.grows) return;  // servers are asked at the end
+  if (can.is_remote || can.grows) return;  // filters on servers are checked at the end
   if (can.has_window) {
     if (!window_broken) window_broken = warn_of_generations("", *filter.local());
     return;
@@ -75,7 +75,7 @@ void warn_of_fpr(fpr_watch& watch, filter_handle& filter, std::uint64_t lines, b
   if (p.capacity != 0 && lines > p.capacity) watch.look(p, expected_fpr(p, lines), counted(lines, "line"));
 }
 
-// The lines of a batch that failed on servers.
+// Throws the error of a batch that failed on servers, with the numbers of its lines.
 [[noreturn]] void throw_undecided(const error& e, std::uint64_t before, std::size_t lines, const char* are) {
   error_text text = e.text();
   const std::string to_do = hint_text(e);
@@ -84,7 +84,7 @@ void warn_of_fpr(fpr_watch& watch, filter_handle& filter, std::uint64_t lines, b
   throw error(e.code(), text);
 }
 
-// The FPR at the end, and the distinct lines that were expected to be dropped wrongly.
+// Sets the FPR at the end and the expected false drops.
 void set_rate_and_losses(dedup_result& result, seen_lines& seen, const filter_summary& now, bool in_file,
                          std::uint64_t before) {
   filter_handle& filter = seen.filter();
@@ -92,7 +92,7 @@ void set_rate_and_losses(dedup_result& result, seen_lines& seen, const filter_su
   const params& p = filter.parameters();
   result.rate = now.fpr;
   if (can.is_remote) {
-    // At most: the filter was emptier, and much of what it had seen was not new.
+    // An upper bound: the filter was emptier before, and many of the lines were not new.
     result.losses_are_at_most = true;
     const double rate = now.fpr.value_or(1);
     if (rate < 1) result.expected_losses = static_cast<double>(result.lines_out) * rate / (1 - rate);
@@ -138,11 +138,11 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
   result.finished = for_each_batch(
       seen.filter(), options.inputs, pass, [](key_batch&) {},
       [&](key_batch& batch) {
-        const char* lines_are = "not printed, and may be remembered";
+        const char* lines_are = "not printed, but may have been remembered";
         try {
           seen.take(batch);
           header.print(batch.text, out);
-          lines_are = "remembered, and those of them that were new may not be printed";
+          lines_are = "remembered, but the new ones may not have been printed";
           result.lines_out += sorter.write(batch);
           if (out.watched() || batch.text.may_wait || can.is_remote) out.flush();
         } catch (const error& e) {
@@ -178,7 +178,7 @@ dedup_result dedup_in_one_pass(const dedup_options& options, output& out, output
   return result;
 }
 
-// Suspects must not overwrite the output, the state or its log, under whatever name or link.
+// The file of --suspects must not be the output, the state or its log, under any name or link.
 void check_suspects(const dedup_options& options) {
   if (options.suspects.empty()) return;
   const auto named = [](const std::string& path) { return std::filesystem::weakly_canonical(path); };
@@ -190,16 +190,18 @@ void check_suspects(const dedup_options& options) {
     throw error(errc::invalid_argument, {what, "--suspects", "", "", "choose another name"});
   };
   if (std::error_code none; std::filesystem::is_regular_file("/proc/self/fd/1", none) && same("/proc/self/fd/1"))
-    refuse("the output would be overwritten");
+    refuse("the file would overwrite the output");
   if (options.state.empty() || redis_address::is_one(options.state)) return;
-  if (same(options.state) || same(rebuilding_filter::log_path(options.state))) refuse("the state would be overwritten");
+  if (same(options.state) || same(rebuilding_filter::log_path(options.state)))
+    refuse("the file would overwrite the state");
 }
 
-// The result is the same with any capacity, so this is no error.
+// Not an error: the capacity does not change the result.
 void say_if_capacity_is_unused(const dedup_options& options, dedup_mode mode) {
   if (mode == dedup_mode::filter || !options.wanted.capacity || options.common.quiet) return;
-  say(fmt::format("note: -n is not used: {}; it is the capacity of a filter, which -p, --max-loss or --state chooses",
-                  mode == dedup_mode::exact ? "lines are compared exactly" : "the hash of each line is remembered"));
+  say(fmt::format(
+      "note: --capacity is ignored, because {}; it applies to a filter, which --rate, --max-loss or --state selects",
+      mode == dedup_mode::exact ? "lines are compared exactly" : "the hash of each line is remembered"));
 }
 
 dedup_result dedup_as_asked(const dedup_options& options, output& out, output* suspects) {
@@ -215,7 +217,7 @@ dedup_result dedup_as_asked(const dedup_options& options, output& out, output* s
 exit_status dedup(const dedup_options& options) {
   check_dedup_filter(options);
   check_times(options.inputs, options.state, options.wanted.window.now);
-  { const reader readable(options.inputs); }  // a missing file is reported before all else
+  { const reader readable(options.inputs); }  // report a missing file before anything else
   check_not_an_input(options.suspects, "--suspects", options.inputs);
   check_not_an_input(options.state, "--state", options.inputs);
   check_not_the_key(options.suspects, "--suspects", options.wanted.secret);
@@ -237,10 +239,10 @@ dedup_result dedup_exactly(const dedup_options& options, output& out, output* su
   dedup_options counted = options;
   std::optional<temporary_file> text;
   const auto room = [] {
-    return fmt::format("{}, where {} are free", temporary_file::folder(), bytes_text(temporary_file::room()));
+    return fmt::format("{} ({} free)", temporary_file::folder(), bytes_text(temporary_file::room()));
   };
   if (!name_standard_input(counted.inputs)) {
-    if (!options.common.quiet) say("a copy of the input is kept in " + room());
+    if (!options.common.quiet) say("copying the input to " + room());
     text.emplace(spool_text(counted.inputs));
     counted.inputs.files = {text->path()};
   }
@@ -250,7 +252,7 @@ dedup_result dedup_exactly(const dedup_options& options, output& out, output* su
   const std::uint64_t memory = options.memory ? *options.memory / 8 : available_memory().bytes / 2;
   if (memory_to_remember(size) <= memory) return dedup_in_memory(counted, filter, out, suspects);
   if (!options.common.quiet) {
-    say(fmt::format("{} of lines may not fit into {} of memory: repeated lines are compared in {}",
+    say(fmt::format("the input ({}) may not fit into {} of memory; comparing repeated lines in {}",
                     bytes_text(size.bytes), bytes_text(memory), room()));
   }
   return dedup_on_disk(counted, filter, std::max<std::uint64_t>(size.lines, 1), out, suspects);
@@ -270,15 +272,15 @@ void add_dedup(command_line& line) {
   auto& o = line.options_of(c, dedup);
   add_size(c, o.wanted, false);
   parsed(c, "--max-loss", o.max_loss, parse_rate, "RATE",
-         "instead of -p: share of distinct lines that may be dropped wrongly");
+         "instead of -p: maximum share of distinct lines dropped by mistake");
   c.option("--state", o.state, "FILTER", "a filter that remembers lines between runs; created if missing").file();
   c.option("--suspects", o.suspects, "FILE", "write the lines that are not printed to this file").file();
-  c.flag("--grow", o.wanted.growing, "do not count lines first; the filter grows, a state keeps a log");
+  c.flag("--grow", o.wanted.growing, "do not count lines first; the filter grows, and a state keeps a log");
   add_window(c, o.wanted.window);
   add_times(c, o.inputs);
-  c.flag("--exact", o.exact, "lose no line, also of a pipe: compare lines in memory or on disk");
+  c.flag("--exact", o.exact, "no false drops, even for a pipe: compare lines in memory or on disk");
   parsed(c, "--memory", o.memory, parse_bits, "SIZE",
-         "memory for --exact before it uses files: 4GiB; default: half the free");
+         "memory of --exact before it uses files; default: half of the free");
   add_kind(c, o.wanted);
   add_secret(c, o.wanted.secret);
   add_no_lock(c);
@@ -291,14 +293,16 @@ void add_dedup(command_line& line) {
   c.example("bloomery dedup --state seen.bloom today.txt > new.txt");
   c.example("bloomery dedup --window 24h -n 10M --state day.bloom < events.log");
   c.footer(
-      "Files are compared exactly. For a pipe, 70 bits of the hash of each line are kept, and lines are printed as "
-      "they come. -p and --max-loss choose a filter, which needs less memory and drops a few distinct lines wrongly.\n"
-      "With --state fewer than 0.01 lines are expected to be dropped wrongly unless -p or --max-loss is given.\n"
-      "With an address each line is printed by one machine only. If a run is killed, up to 256 KiB of lines that it "
-      "was about to write are not printed by any machine; with a file they would be printed again. If a connection is "
-      "lost and it is unknown whether lines are new, they are printed, perhaps twice; the exit status is then 3.\n"
-      "Exit status: 3 also if more lines are expected to be dropped wrongly than --max-loss allows, or twice as many "
-      "as were expected before.");
+      "The lines of files are compared exactly. For a pipe, 70 bits of the hash of each line are kept, and lines are "
+      "printed at once. -p or --max-loss selects a filter, which needs less memory and drops a few distinct lines by "
+      "mistake (false drops).\n"
+      "With --state fewer than 0.01 false drops are expected, unless -p or --max-loss is given.\n"
+      "With an address each line is printed by one machine only. If a run is killed, no machine prints the lines that "
+      "this run was about to write (up to 256 KiB). With a file such lines are printed again. If a connection is lost "
+      "and it is unknown whether lines are new, they are printed, perhaps twice, and the exit status is 3.\n"
+      "Exit status: 0 success, 2 an error, 3 more false drops are expected than --max-loss allows, or more than twice "
+      "as "
+      "many as at the start, or lines may have been printed twice.");
 }
 
 }  // namespace bloomery::cli

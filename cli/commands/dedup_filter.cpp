@@ -1,4 +1,4 @@
-// The filter that remembers lines for dedup: in memory, in a file or on servers, opened or made.
+// The filter of dedup: in memory, in a file or on servers, opened or created.
 #include "app/numbers.hpp"
 #include "cli/commands/dedup.hpp"
 #include "cli/commands/logged.hpp"
@@ -35,8 +35,8 @@ constexpr double default_rate = 1e-4;  // of windows and of filters on servers
 
 // ---- parameters -----------------------------------------------------------------------------------------------------
 
-// A pipe of unknown length needs a filter that grows, and so do more lines than -n. A layout that was asked for does not
-// grow.
+// A pipe of unknown length needs a filter that grows, and so do more lines than -n. A filter with a requested layout
+// does not grow.
 bool grows_in_memory(const dedup_options& options) {
   const making_options& wanted = options.wanted;
   if (!options.state.empty() || wanted.window.length) return false;
@@ -45,7 +45,7 @@ bool grows_in_memory(const dedup_options& options) {
   return wanted.capacity && wanted.layout.empty() && !wanted.prefer && count_lines(options.inputs) > *wanted.capacity;
 }
 
-// A state whose size nothing determines grows from run to run.
+// A state grows from run to run unless an option determines its size.
 bool grows_in_file(const making_options& wanted) {
   if (wanted.growing) return true;
   return !wanted.capacity && !wanted.window.length && wanted.layout.empty() && !wanted.prefer;
@@ -56,8 +56,8 @@ std::uint64_t lines_to_expect(const dedup_options& options) {
   if (wants_window(options.wanted) && window_capacity(options.wanted) != 0) return window_capacity(options.wanted);
   if (!can_reread(options.inputs)) {
     throw error(errc::invalid_argument,
-                {"a pipe cannot be counted beforehand", "-n", "the number of distinct lines to expect", "none",
-                 "say -n 100M, or more to be safe, or name a file, or leave out --state for a filter that grows"});
+                {"the lines of a pipe cannot be counted first", "--capacity", "the number of distinct lines to expect",
+                 "none", "give --capacity 100M, for example, or a file, or leave out --state for a filter that grows"});
   }
   return std::max<std::uint64_t>(count_lines(options.inputs), 1);
 }
@@ -68,17 +68,17 @@ std::uint64_t shared_lines_to_expect(const dedup_options& options) {
   if (options.sharing.most_keys) return std::min(growing_from, *options.sharing.most_keys);
   if (options.wanted.growing) return growing_from;
   throw error(errc::invalid_argument,
-              {"how many lines all machines will have is unknown", "-n", "the number of distinct lines to expect",
-               "none", "say -n 100M, or more to be safe, or --grow"});
+              {"the number of lines on all machines is unknown", "--capacity", "the number of distinct lines to expect",
+               "none", "give --capacity 100M, for example, or --grow"});
 }
 
-// The FPR at which a filter of `wanted` is expected to lose `share` of n distinct lines, integrated over the fill.
+// The target FPR at which the expected false drops of a filter that fills up with n lines are `share` of n.
 double rate_for_losses(making_options wanted, std::uint64_t n, double share) {
   const auto lost = [&](double log_rate) {
     wanted.rate = std::exp(log_rate);
     return losses_between(params_for(wanted, n, default_rate), 0, n) / static_cast<double>(n);
   };
-  // Losses lie below n * rate and above n * rate / (probes + 1), roughly: 2^-10 .. 1 of the rate brackets them.
+  // Losses are roughly between n * rate / (probes + 1) and n * rate, so the rate is within a factor of 2^10 of share.
   double low = std::log(share);
   double high = std::min(std::log(share) + 7, std::log(0.5));
   if (!(low < high)) return share;
@@ -95,8 +95,8 @@ params fixed_params(const dedup_options& options, std::uint64_t n) {
   const double share = options.max_loss.value_or(default_losses / static_cast<double>(n));
   making_options wanted = options.wanted;
   if (wanted.layout.empty()) {
-    // The rate depends on the layout and the layout on the rate. So twice: a layout by a guess at the rate, the rate of
-    // that layout, and the layout for that rate.
+    // The rate depends on the layout and the layout on the rate. Two steps suffice: a layout for a guess of the rate,
+    // the rate of that layout, and the layout for that rate.
     const auto layout_at = [&](double rate) {
       making_options guess = options.wanted;
       guess.rate = rate;
@@ -108,7 +108,7 @@ params fixed_params(const dedup_options& options, std::uint64_t n) {
   return params_for(wanted, n, rate_for_losses(wanted, n, share));
 }
 
-// For filters that grow or are shared: an FPR of the share that may be lost never loses more.
+// For shared filters and filters that grow: with the allowed share as FPR, no larger share is lost.
 making_options with_loss_as_rate(const dedup_options& options) {
   making_options wanted = options.wanted;
   if (options.max_loss) wanted.rate = options.max_loss;
@@ -123,10 +123,11 @@ std::unique_ptr<filter_handle> make_scalable(const dedup_options& options) {
   p.target_fpr = wanted.rate.value_or(default_rate);
   std::unique_ptr<filter_handle> filter = make_scalable_handle(std::move(p));
   const std::string& layout = filter->parameters().layout;
-  const std::string why = "a filter that grows has layers of layout " + layout;
+  const std::string why = "the layers of a scalable filter have layout " + layout;
   if (!wanted.layout.empty() && wanted.layout != layout)
-    refuse(why, "--layout", wanted.layout, "leave out --layout, or say -n and not --grow");
-  if (wanted.prefer) refuse(why, "--prefer", name_of(*wanted.prefer), "leave out --prefer, or say -n and not --grow");
+    refuse(why, "--layout", wanted.layout, "leave out --layout, or give --capacity and leave out --grow");
+  if (wanted.prefer)
+    refuse(why, "--prefer", name_of(*wanted.prefer), "leave out --prefer, or give --capacity and leave out --grow");
   return filter;
 }
 
@@ -135,7 +136,7 @@ std::unique_ptr<filter_handle> make_in_memory(const dedup_options& options) {
   return make_handle(any_filter(fixed_params(options, lines_to_expect(options))));
 }
 
-// ---- a filter that exists -------------------------------------------------------------------------------------------
+// ---- existing filters -----------------------------------------------------------------------------------------------
 
 bool asks_for_another(const dedup_options& options, const params& p, bool grows_in_file) {
   const making_options& w = options.wanted;
@@ -148,15 +149,15 @@ bool asks_for_another(const dedup_options& options, const params& p, bool grows_
          (w.seed != 0 && w.seed != p.seed) || prefers_another() || asks_for_another_window(w, p);
 }
 
-// Refuses a filter that cannot remember lines as the options ask, and reports what differs.
+// Refuses an existing filter that contradicts the options, and notes differences that are ignored.
 void check_existing(const dedup_options& options, const dedup_filter& there) {
   const making_options& wanted = options.wanted;
   const std::string name = shown_name(options.state);
   const capabilities can = there.filter->capabilities();
   const params& p = there.filter->parameters();
   if (can.commits_whole) {
-    throw error(errc::incompatible, {"a counting filter is no state for dedup, which removes nothing", name,
-                                     "a filter of bits", "a counting filter", "choose another name"});
+    throw error(errc::incompatible, {"a counting filter cannot be the state of dedup", name, "a filter of bits",
+                                     "a counting filter", "choose another name"});
   }
   if (can.has_window)
     refuse_another_window(wanted, p, name);
@@ -166,14 +167,14 @@ void check_existing(const dedup_options& options, const dedup_filter& there) {
   warn_of_clock(name, *there.filter, wanted.window.now);
   const bool grows_in_file = can.grows && !can.is_remote;
   if (asks_for_another(options, p, grows_in_file) && !options.common.quiet) {
-    const std::string made = can.is_remote ? "for " + there.size
-                             : can.grows   ? "with " + rate_text(p.target_fpr) + "; bloomery rebuild makes it another"
-                                           : "for " + there.size + "; remove it to start another";
-    say(fmt::format("{}: note: it stays as it was made, {}", name, made));
+    const std::string kept = can.is_remote ? there.size
+                             : can.grows   ? rate_text(p.target_fpr) + "; 'bloomery rebuild' changes its parameters"
+                                           : there.size + "; remove it to start another";
+    say(fmt::format("{}: note: options that contradict the existing filter are ignored; it has {}", name, kept));
   }
   if (!p.scheme.empty()) {
-    throw error(errc::incompatible, {"dedup keeps its state in a filter with a layout", name, "a layout", kind_text(p),
-                                     "choose another file, or remove this one"});
+    throw error(errc::incompatible, {"the state of dedup must be a filter with a layout", name, "a layout",
+                                     kind_text(p), "choose another file, or remove this one"});
   }
 }
 
@@ -196,7 +197,7 @@ std::unique_ptr<filter_handle> make_file(const dedup_options& options) {
   return make_handle(any_filter::create(options.state, p, {.reserve = true, .replace = false, .no_lock = no_lock()}));
 }
 
-// Null if the file exists: it was there, or another process was quicker.
+// Null if the file exists, perhaps because another process created it first.
 std::unique_ptr<filter_handle> make_file_if_missing(const dedup_options& options) {
   for (std::error_code unknown; !std::filesystem::exists(options.state, unknown) && !unknown;) {
     try {
@@ -204,7 +205,7 @@ std::unique_ptr<filter_handle> make_file_if_missing(const dedup_options& options
     } catch (const error& e) {
       const bool others = e.code() == errc::already_exists || e.code() == errc::locked;
       if (others && std::filesystem::exists(options.state, unknown)) break;
-      if (e.code() != errc::locked) throw;  // also a link to nowhere, and a log without its filter
+      if (e.code() != errc::locked) throw;  // also a dangling link, and a log without its filter
     }
     wait_for_writer(options.state);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -284,8 +285,8 @@ params params_of_exact(const dedup_options& options) {
   return params_for(options.wanted, *options.wanted.capacity, few_suspects);
 }
 
-// Each capacity c is 1.24 times the one before, so about 0.2 c keys are inserted at an FPR of at most t / c + c / 2^64.
-// The first part adds up to 0.2 t per growth: 45 of them lead from 65,536 keys to 10^9.
+// Each capacity c is 1.24 times the previous one, so about 0.2 c keys are inserted at an FPR of at most t / c + c /
+// 2^64. The first term contributes 0.2 t per growth, and 45 growths lead from 65,536 keys to 10^9.
 double growing_target(std::uint64_t capacity) {
   const auto c = static_cast<double>(capacity);
   return default_losses / 8 / c + c * 0x1p-64;
@@ -295,21 +296,21 @@ bool loses_few(const params& p) {
   return p.target_fpr <= 1.01 * growing_target(std::max<std::uint64_t>(p.capacity, 1));
 }
 
-// Exact mode has no FPR, and chooses its own filter, whose memory is part of --memory.
+// Exact mode has no FPR and chooses its own filter, whose memory is part of --memory.
 void check_exact(const dedup_options& options) {
   const making_options& wanted = options.wanted;
   const auto refuse_with = [](const char* option, const std::string& why) {
-    refuse(why, option, "--exact too", std::string("leave out ") + option + " or --exact");
+    refuse(why, option, "--exact", std::string("leave out ") + option + " or --exact");
   };
-  const char* const own_filter = "exact mode chooses the filter that it works with";
+  const char* const own_filter = "exact mode chooses its own filter";
   refuse_with_window(wanted, "--exact");
-  if (wanted.rate) refuse_with("-p", "exact mode loses nothing, so it has no false-positive rate");
-  if (options.max_loss) refuse_with("--max-loss", "exact mode loses nothing");
+  if (wanted.rate) refuse_with("--rate", "exact mode has no false drops, and so no false-positive rate");
+  if (options.max_loss) refuse_with("--max-loss", "exact mode has no false drops");
   if (!wanted.layout.empty()) refuse_with("--layout", own_filter);
   if (wanted.prefer) refuse_with("--prefer", own_filter);
-  if (wanted.growing) refuse_with("--grow", "exact mode counts lines first, and its filter does not grow");
+  if (wanted.growing) refuse_with("--grow", "exact mode counts lines first, so its filter does not grow");
   if (!options.state.empty()) {
-    refuse("lines can be compared only with lines, and a filter has none of earlier runs", "--exact", "",
+    refuse("exact mode compares lines, and a filter does not contain the lines of earlier runs", "--exact", "",
            "leave out --state or --exact");
   }
 }
@@ -317,26 +318,26 @@ void check_exact(const dedup_options& options) {
 void check_dedup_filter(const dedup_options& options) {
   if (options.exact) check_exact(options);
   if (options.wanted.hash == xxh3_64::name && mode_of(options) == dedup_mode::hashes) {
-    refuse("70 bits of the hash of each line are remembered, and this hash has 64", "--hash", options.wanted.hash,
-           "leave out --hash, or give -p");
+    refuse("dedup without a filter remembers 70 bits of the hash of each line, and this hash has 64 bits", "--hash",
+           options.wanted.hash, "leave out --hash, or give --rate");
   }
   if (options.max_loss) refuse_with_window(options.wanted, "--max-loss");
   if (options.memory && mode_of(options) != dedup_mode::exact)
     refuse("only exact mode keeps lines in memory", "--memory", "", "leave out --memory, or add --exact");
   if (options.wanted.growing && options.wanted.capacity && options.state.empty()) {
-    refuse("a filter that grows asks for no number of lines", "-n", count_text(*options.wanted.capacity),
-           "leave out -n or --grow");
+    refuse("a filter that grows needs no capacity", "--capacity", count_text(*options.wanted.capacity),
+           "leave out --capacity or --grow");
   }
   if (options.max_loss && options.wanted.rate)
-    refuse("-p and --max-loss are two targets", "--max-loss", "", "give -p or --max-loss");
+    refuse("--rate and --max-loss exclude each other", "", "", "give one of them");
   std::error_code unknown;
   const bool is_made = options.state.empty() || !std::filesystem::exists(options.state, unknown);
   const auto& window = options.wanted.window.length;
   if (options.inputs.time.is_set() && is_made && !(window && window->by_time()))
-    refuse("times are for a window by time", "--time-field", "", "add --window 24h");
+    refuse("times need a window of time", "--time-field", "", "add --window 24h");
   check_server_options(options.state, options.server, options.sharing);
   making_options wanted = options.wanted;
-  // A filter that exists decides whether it has a window by time.
+  // An existing filter decides whether it has a window of time.
   if (std::error_code none; !options.state.empty() && std::filesystem::exists(options.state, none))
     wanted.window.now.reset();
   if (redis_address::is_one(options.state))

@@ -1,11 +1,11 @@
 // dedup in memory: pipes by 70 bits of each line's hash, files exactly.
 //
-// Exactly, in two passes over the input, which keep the text of repeated keys only:
+// The exact mode makes two passes over the input and keeps only the texts of repeated keys:
 //
-//   1. Every key is inserted into a filter of 1%. Keys that the filter had, or seemed to have, are suspects; a set keeps
-//      their hashes.
-//   2. A line whose key is no suspect occurs once and is printed. Of the others, the first of each text is printed: the
-//      texts of suspects are kept and compared.
+//   1. Every key is inserted into a filter with an FPR of 1%. Keys that the filter reports present are suspects. A set
+//      keeps their hashes.
+//   2. A line whose key is not a suspect occurs once and is printed. The texts of suspects are kept and compared, so
+//      that the first line of each text is printed.
 #include "app/signals.hpp"
 #include "cli/commands/dedup.hpp"
 #include "cli/commands/line_output.hpp"
@@ -24,9 +24,9 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr std::size_t ahead = 12;  // keys whose slots are on their way to the cache
+constexpr std::size_t ahead = 12;  // keys whose slots are prefetched
 
-// The chosen keys of a batch in batch.order, those of each group together and in order: each step inserts one group.
+// Puts the chosen keys of a batch into batch.order, sorted by group. Each step inserts one group.
 template <class Table, class Chosen>
 void sort_by_group(key_batch& batch, Chosen chosen) {
   const std::span<const key_hash> hashes = batch.prepared.hashes();
@@ -60,7 +60,7 @@ pass_options pass_of(const dedup_options& options, const char* verb, const outpu
   return {options.common.threads, options.common.progress && !options.common.quiet && !visible, verb};
 }
 
-// Inserts the keys that `choose(batch)` has put into batch.order, and writes what is new.
+// Inserts the keys that `choose(batch)` has put into batch.order, and writes the new lines.
 // @throws error io: the input has more than `most_lines`
 template <class Table, class Choose>
 dedup_result write_new_lines(const dedup_options& options, const params& hashing, Table& table, const char* verb,
@@ -74,7 +74,7 @@ dedup_result write_new_lines(const dedup_options& options, const params& hashing
   dedup_result result;
   csv_header_printer header;
   result.finished = for_each_batch(*hasher, options.inputs, pass, choose, [&](key_batch& batch) {
-    // A line that the first pass did not see could be a repetition.
+    // Lines that the first pass did not see would be printed unchecked.
     if (result.lines_in + batch.lines.size() > most_lines)
       throw changed_input(most_lines, result.lines_in + batch.lines.size());
     header.print(batch.text, out);
@@ -88,10 +88,10 @@ dedup_result write_new_lines(const dedup_options& options, const params& hashing
   return result;
 }
 
-// The keys that the filter had when they came.
+// The keys that the filter reported present.
 struct suspected_keys {
   key_table<hash_slot> hashes;
-  std::uint64_t lines = 0;  // of these keys, but for their first ones
+  std::uint64_t lines = 0;  // number of their lines, except each first one
   std::uint64_t lines_in_all = 0;
 };
 
@@ -118,8 +118,8 @@ suspected_keys find_suspects(const dedup_options& options, filter_handle& filter
 }  // namespace
 
 std::uint64_t memory_to_remember(const text_size& size) {
-  // Each key twice, so half of them are suspects: the text with its length, a slot of it, and a slot of the hash, of
-  // which a growing partition may be only 40% or 60% full.
+  // The worst case is each key twice, so that half of the lines are repetitions: the text with its length, its slot,
+  // and the slot of its hash. While it grows, a partition may be only 40% to 60% full.
   constexpr std::uint64_t filter = 2;
   constexpr std::uint64_t suspect = 8 + 16 * 10 / 4 + 8 * 10 / 6;
   return size.bytes / 2 + size.lines / 2 * suspect + size.lines * filter;
@@ -148,7 +148,7 @@ dedup_result dedup_in_memory(const dedup_options& options, const params& filter,
 dedup_result dedup_by_hash(const dedup_options& options, output& out, output* suspects) {
   using table_type = key_table<hash_slot>;
   table_type table;
-  // The table keeps bits of both words of a hash. This layout reads both, so its default hash has them.
+  // The table keeps bits of both words of a hash. The default hash of this layout has both.
   params hashing = hashing_of(options);
   hashing.layout = layouts::classic::name;
   dedup_result result =

@@ -1,13 +1,14 @@
-// Exact dedup of inputs that do not fit into memory: three passes that lose no line and keep the order.
+// Exact dedup of inputs that do not fit into memory, in three passes that keep the order of the lines.
 //
 //   1. Every key is inserted into the filter. A line that is certainly new is a first occurrence. The others are
-//      suspects: nearly all are repetitions, a few are false positives. A second, small filter takes the suspects' keys.
-//   2. Candidates, the lines whose key may be a suspect's, go with their number into temporary files, one for each share
-//      of the hash space. A share at a time, an exact set finds the candidates that have come before: those are dropped.
-//   3. The lines that are not dropped go out.
+//      suspects: nearly all are repetitions, a few are false positives. A second, small filter holds the suspects'
+//      keys.
+//   2. Candidates are the lines whose key is in the second filter. They are written with their numbers to temporary
+//      files, one per partition of the hash space. For each partition, an exact set finds the repeated candidates.
+//   3. All lines except the repeated ones are printed.
 //
-// All copies of a key are candidates of one share, in order, so the set sees them as the input has them. It holds each
-// key once: lines that are repeated a million times cost no memory.
+// All copies of a key are in one partition, in the order of the input. The set holds each key once, so a line that is
+// repeated a million times costs no memory.
 #include "cli/commands/dedup.hpp"
 #include "cli/commands/line_output.hpp"
 
@@ -29,20 +30,21 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr std::uint64_t share_memory = std::uint64_t{64} << 20;  // of the set of a share, if all its keys are distinct
-constexpr std::uint64_t memory_a_key = 72;                       // beside the key's bytes: node, buckets old and new
-constexpr std::uint64_t most_shares = 4000;                      // each is an open file
+constexpr std::uint64_t share_memory = std::uint64_t{64}
+                                       << 20;  // of the set of a partition, if all its keys are distinct
+constexpr std::uint64_t memory_a_key = 72;     // in addition to the key's bytes: node, old and new buckets
+constexpr std::uint64_t most_shares = 4000;    // each is an open file
 constexpr double suspects_rate = 0.01;
 constexpr std::uint64_t most_suspects_bits = std::uint64_t{64} << 23;  // 64 MiB
 
-// A line's number and key, as they lie in a share's file: the key's bytes follow.
+// Header of a candidate in the file of a partition: the key's bytes follow.
 struct record_head {
   std::uint64_t line = 0;
   std::uint64_t key_bytes = 0;
 };
 
-// A filter for as many suspects as there are lines, but never over 64 MiB: if it is too small, more lines than
-// necessary become candidates, which costs disk and no correctness.
+// A filter with a capacity of all lines, but at most 64 MiB. If it is too small, more lines than necessary become
+// candidates, which costs disk space but not correctness.
 params suspects_params(const params& p, std::uint64_t lines) {
   params s = complete({.layout = "split_block",
                        .hash = p.hash,
@@ -108,8 +110,8 @@ class exact_dedup {
     dropped_.resize(lines_ / 64 + 1);
   }
 
-  // Candidates are the suspects, the first occurrences of their keys, which are no longer in sum, and false positives of
-  // the second filter.
+  // Candidates are the suspects, the first occurrences of their keys (at most as many), and false positives of the
+  // second filter.
   void check_room_for_candidates() const {
     const double others = suspected_->summary().fpr.value_or(1);
     const auto record_bytes = [](std::uint64_t bytes, std::uint64_t lines) {
@@ -120,8 +122,9 @@ class exact_dedup {
     const std::uint64_t most = static_cast<std::uint64_t>(std::min(needed, all));
     const std::uint64_t free = temporary_file::room();
     if (most <= free) return;
-    throw error(errc::io, {"too little temporary space to compare lines", temporary_file::folder(), bytes_text(most),
-                           bytes_text(free) + " free", "set TMPDIR to a folder with room, or give -p"});
+    throw error(errc::io,
+                {"not enough temporary disk space to compare lines", temporary_file::folder(), bytes_text(most),
+                 bytes_text(free) + " free", "set TMPDIR to a directory with more space, or give --rate"});
   }
 
   void gather_candidates() {
@@ -209,7 +212,7 @@ class exact_dedup {
 error changed_input(std::uint64_t before, std::uint64_t now) {
   return {errc::io,
           {"the input changed while it was read", "input", counted(before, "line"), counted(now, "line"),
-           "run again when no process writes to it"}};
+           "run the command again when no process writes to the input"}};
 }
 
 dedup_result dedup_on_disk(const dedup_options& options, const params& filter, std::uint64_t lines, output& out,

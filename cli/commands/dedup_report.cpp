@@ -1,4 +1,4 @@
-// What dedup reports before and after its work.
+// Reports of dedup at the start and at the end.
 #include "app/numbers.hpp"
 #include "cli/commands/dedup.hpp"
 #include "cli/commands/open_handle.hpp"
@@ -21,8 +21,7 @@ std::string losses_text(double lines) {
   return lines < 100 ? fmt::format("{:.3g}", lines) : count_text(static_cast<std::uint64_t>(std::llround(lines)));
 }
 
-// Of the number of lines that are lost, which is Poisson distributed around the expected losses: 95% of the runs are
-// within.
+// The 95% interval of the number of false drops, which is Poisson distributed around the expected number.
 struct loss_interval {
   double least = 0;
   double most = 0;
@@ -51,26 +50,28 @@ loss_interval interval_of(double expected) {
   }
 }
 
-// Above 50%, hardly any line is certainly new, and the few that are say nothing about the others.
+// Above 50%, too few lines are certainly new to estimate the others.
 bool losses_are_known(const dedup_result& r) { return r.mode == dedup_mode::exact || (r.rate && *r.rate <= 0.5); }
 
 std::string text_of_losses(const dedup_result& r, double dropped) {
   if (r.mode == dedup_mode::exact) {
-    return "none wrongly";
+    return "no false drops";
   }
-  if (!r.rate) return "how many wrongly is unknown: the filter's bits were not counted";
+  if (!r.rate) return "the number of false drops is unknown, because the filter's bits were not counted";
   if (!losses_are_known(r)) {
-    return fmt::format("how many wrongly is unknown: the filter is far too small, FPR now {}; give a larger -n",
-                       rate_text(*r.rate));
+    return fmt::format(
+        "the number of false drops is unknown, because the filter is far too small (current FPR {}); give a larger "
+        "--capacity",
+        rate_text(*r.rate));
   }
-  if (r.expected_losses < 0.01) return "expected wrongly dropped: fewer than 0.01 lines";
+  if (r.expected_losses < 0.01) return "expected false drops: fewer than 0.01 lines";
   const double distinct = static_cast<double>(r.lines_out) + r.expected_losses;
   const std::string share =
-      r.lines_out == 0 ? "" : fmt::format(", {} of the distinct", share_text(r.expected_losses, distinct));
+      r.lines_out == 0 ? "" : fmt::format(", {} of the distinct lines", share_text(r.expected_losses, distinct));
   const std::string lines = losses_text(r.expected_losses);
-  if (r.losses_are_at_most) return fmt::format("expected wrongly dropped: at most {} lines{}", lines, share);
+  if (r.losses_are_at_most) return fmt::format("expected false drops: at most {} lines{}", lines, share);
   const loss_interval range = interval_of(r.expected_losses);
-  return fmt::format("expected wrongly dropped: {} lines ({} to {} in 95% of runs{})", lines,
+  return fmt::format("expected false drops: {} lines ({} to {} in 95% of runs{})", lines,
                      losses_text(std::min(range.least, dropped)), losses_text(std::min(range.most, dropped)), share);
 }
 
@@ -98,23 +99,22 @@ std::string json_of(const dedup_result& r, double dropped, bool kept) {
   return json_line(report);
 }
 
-// Empty if the losses are as few as was said.
+// Why the run misses its target; empty if it does not.
 std::string broken_promise(const dedup_result& r) {
   const auto lines = [](double count) { return losses_text(count) + (count == 1 ? " line" : " lines"); };
-  if (r.overfull) return "the filter holds more keys than it was made for, so its FPR exceeds the target";
+  if (r.overfull) return "the filter has more keys than its capacity, so it exceeds its target FPR";
   if (!r.rate || r.mode == dedup_mode::exact) return "";
   if (!losses_are_known(r))
-    return fmt::format("most new lines are dropped wrongly at the present FPR of {}", rate_text(*r.rate));
+    return fmt::format("at the current FPR of {}, most new lines are dropped by mistake", rate_text(*r.rate));
   if (r.max_loss) {
     const double distinct = static_cast<double>(r.lines_out) + r.expected_losses;
     if (r.expected_losses <= 1.01 * *r.max_loss * distinct) return "";
-    return fmt::format("{} of the distinct lines are expected to be wrongly dropped, and --max-loss allows {}",
+    return fmt::format("{} of the distinct lines are expected to be false drops, and --max-loss allows {}",
                        share_text(r.expected_losses, distinct), rate_text(*r.max_loss));
   }
   if (r.expected_losses < 1 || r.expected_losses <= 2 * r.stated_losses) return "";
-  return fmt::format("{} are expected to be wrongly dropped, where at most {} expected before",
-                     lines(r.expected_losses),
-                     r.stated_losses == 1 ? "1 line was" : losses_text(r.stated_losses) + " lines were");
+  return fmt::format("{} are expected to be false drops, but at most {} expected at the start",
+                     lines(r.expected_losses), r.stated_losses == 1 ? "1 was" : losses_text(r.stated_losses) + " were");
 }
 
 }  // namespace
@@ -124,43 +124,45 @@ void say_before(const dedup_options& options, const dedup_filter& made, std::uin
   const capabilities can = made.filter->capabilities();
   const params& p = made.filter->parameters();
   const std::string rate = rate_text(p.target_fpr);
-  if (can.is_remote) return say(fmt::format("{}: {}; it is shared", shown_name(options.state), made.size));
+  if (can.is_remote) return say(fmt::format("{}: {}; shared filter", shown_name(options.state), made.size));
   if (can.has_window) {
     return say(
-        fmt::format("{}; once a window is full, up to {} of the new lines are dropped wrongly", made.size, rate));
+        fmt::format("{}; once the window is full, up to {} of the new lines are dropped by mistake", made.size, rate));
   }
-  if (can.grows && options.state.empty()) return say(fmt::format("grows with its input, at most {} in total", rate));
+  if (can.grows && options.state.empty())
+    return say(fmt::format("the filter grows with the input; false drops: at most {} of the distinct lines", rate));
   if (can.grows) {
-    const std::string drops = loses_few(p) ? fmt::format("expects to drop fewer than {} lines wrongly", default_losses)
-                                           : fmt::format("drops at most {} of the distinct lines wrongly", rate);
-    return say(fmt::format("{}: {} so far; it grows, and {}", options.state, counted(before, "line"), drops));
+    const std::string drops = loses_few(p) ? fmt::format("expected false drops: fewer than {} lines", default_losses)
+                                           : fmt::format("false drops: at most {} of the distinct lines", rate);
+    return say(fmt::format("{}: {} so far; the filter grows; {}", options.state, counted(before, "line"), drops));
   }
-  const std::string losses = fmt::format("expects to drop {} distinct lines wrongly while it fills up",
+  const std::string losses = fmt::format("expected false drops until it is full: {} lines",
                                          losses_text(losses_between(p, before, std::max(p.capacity, before))));
-  const std::string so_far = before == 0 ? "" : fmt::format(", {} of them taken", count_text(before));
+  const std::string so_far = before == 0 ? "" : fmt::format(", {} keys present", count_text(before));
   say(fmt::format("{}{}; {}", made.size, so_far, losses));
   if (before < p.capacity || before == 0) return;
-  say(
-      fmt::format("warning: it is full, FPR now {}: new lines will be dropped wrongly at this rate and more; start "
-                  "another, with a larger -n",
-                  rate_text(expected_fpr(p, estimate_distinct(p, before)))));
+  say(fmt::format(
+      "warning: the filter is full: at the current FPR of {}, at least this share of the new lines is dropped by "
+      "mistake; start another filter with a larger --capacity",
+      rate_text(expected_fpr(p, estimate_distinct(p, before)))));
 }
 
 void say_before_hashing(const dedup_options& options) {
   if (options.common.quiet || options.common.json) return;
   const double most = std::sqrt(default_losses / losses_by_hash(1));
-  say(
-      fmt::format("remembers {} bits of the hash of each line: expects to drop fewer than {} of up to {:.0f} billion "
-                  "distinct lines wrongly",
-                  64 + key_table<hash_slot>::partition_bits, default_losses, std::floor(most / 1e9)));
+  say(fmt::format(
+      "remembers {} bits of the hash of each line; expected false drops: fewer than {} for up to {:.0f} billion "
+      "distinct lines",
+      64 + key_table<hash_slot>::partition_bits, default_losses, std::floor(most / 1e9)));
 }
 
 void warn_of_repeated_lines(std::uint64_t lines) {
   if (lines == 0) return;
-  say(fmt::format(
-      "warning: a connection to the server was lost, or a part of the filter is being repaired, and up to {} may have "
-      "been printed twice: whether they were new is unknown",
-      counted(lines, "line")));
+  say(
+      fmt::format("warning: up to {} may have been printed twice, because a connection to the server was lost or a "
+                  "part of the filter "
+                  "is being repaired",
+                  counted(lines, "line")));
 }
 
 exit_status say_after(const dedup_options& options, const dedup_result& r) {
@@ -179,7 +181,9 @@ exit_status say_after(const dedup_options& options, const dedup_result& r) {
   if (options.common.json) return status;
   warn_of_repeated_lines(r.uncertain_lines);
   if (!broken.empty())
-    say(fmt::format("target not kept: {}; give a larger -n, or leave out -n, -p and --max-loss", broken));
+    say(fmt::format(
+        "warning: target missed: {}; give a larger --capacity, or leave out --capacity, --rate and --max-loss",
+        broken));
   return status;
 }
 

@@ -1,5 +1,5 @@
-// bloomery explain FILTER KEY...: why a filter reports a key as present or absent, cell by cell, and with --keys which
-// keys set each cell.
+// bloomery explain FILTER KEY...: shows why a filter reports a key as present or absent, cell by cell, and with --keys
+// which keys set each cell.
 //
 //   $ bloomery explain cities.bloom Berlin --keys cities.txt
 //
@@ -13,6 +13,7 @@
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
 #include "cli/io/times.hpp"
+#include "cli/text/color.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
@@ -39,7 +40,7 @@ struct explain_options {
   std::string secret;
   std::optional<std::uint64_t> now;  ///< --now
   std::vector<std::string> keys;
-  input_options owners;  ///< files of the keys that were put in; may be none
+  input_options owners;  ///< files of the inserted keys; may be none
   file_check check = file_check::automatic;
   server_options server;
   bool json = false;
@@ -48,9 +49,9 @@ struct explain_options {
 using json = nlohmann::ordered_json;
 
 constexpr std::size_t most_named = 3;     // owners of a cell that are named; the others are counted
-constexpr std::size_t most_letters = 60;  // of a name
+constexpr std::size_t most_letters = 60;  // shown of a key
 
-// The keys that set a cell: each once, however often it comes.
+// The distinct keys that set a cell.
 struct owners {
   std::vector<std::string> named;
   std::set<std::pair<std::uint64_t, std::uint64_t>> all;  // hashes of 128 bits
@@ -59,9 +60,9 @@ using owners_of_cells = std::unordered_map<std::uint64_t, owners>;
 
 struct explained_key {
   std::string key;
-  key_hash identity{};  // of the key, or of the number: 7 is 007
+  key_hash identity{};  // hash of the key; 7 and 007 are the same integer
   key_explanation found;
-  bool was_inserted = false;  // it is in the file of keys
+  bool was_inserted = false;  // the file of keys contains it
 };
 
 key_hash identity_of(key_kind kind, std::string_view key) {
@@ -85,12 +86,12 @@ explained_key explain_key(filter_handle& filter, const std::string& key) {
   return e;
 }
 
-// Whether a filter's cells are set by single keys, so that they have owners.
+// Whether the cells of a filter are set by single keys, which can be listed.
 bool cells_have_owners(const key_explanation& e) {
   return e.shards == 0 && e.generations.empty() && !e.fingerprint && e.layers.size() == 1;
 }
 
-// Goes through the keys that were inserted and notes those that set a cell of the explained ones.
+// Reads the inserted keys and records those that set a cell of an explained key.
 void find_owners(filter_handle& filter, const input_options& inputs, std::vector<explained_key>& explained,
                  owners_of_cells& found) {
   const key_kind kind = filter.parameters().keys;
@@ -125,14 +126,14 @@ void find_owners(filter_handle& filter, const input_options& inputs, std::vector
 std::string shown(const std::string& key) { return key.empty() ? "(the empty key)" : printable(key); }
 
 std::string owners_text(const owners& o) {
-  if (o.all.empty()) return "by a key that is not among these";
+  if (o.all.empty()) return "by a key that is not in the list";
   std::string text = "by ";
   for (const std::string& name : o.named) text += (&name == &o.named.front() ? "" : ", ") + shown(name);
   if (o.all.size() > o.named.size()) text += fmt::format(" and {} more", count_text(o.all.size() - o.named.size()));
   return text;
 }
 
-// What the command says of one filter's keys, and of the evidence that each of them has.
+// Text and JSON of explained keys.
 class explanation_page {
  public:
   /// @param slices_of  as fix_time() returned it
@@ -196,7 +197,7 @@ class explanation_page {
     for (const explained_generation& g : k.generations) {
       text += fmt::format("  {:<8} {}: {}, {} of {} cells\n",
                           g.epoch == newest ? "newest" : fmt::format("{} ago", newest - g.epoch),
-                          generation_text(*window, g.epoch), g.maybe_present ? "maybe there" : "certainly not",
+                          generation_text(*window, g.epoch), g.maybe_present ? "maybe present" : "certainly absent",
                           g.cells_set, k.layers.front().cells.size());
     }
     if (k.fingerprint) text += fingerprint_text(k);
@@ -216,19 +217,21 @@ class explanation_page {
 
   const char* noun() const { return counts_ ? "counter" : "bit"; }
 
+  static std::string painted_false_positive() { return "a " + painted("FALSE POSITIVE", tone::warning, STDOUT_FILENO); }
+
   std::string verdict(const explained_key& e) const {
     const key_explanation& k = e.found;
     if (!k.generations.empty() || slices_of_)
       return k.maybe_present ? "maybe seen in the window" : "certainly not seen in the window";
     if (!k.maybe_present) return "certainly absent";
-    if (found_ == nullptr) return "maybe there";
-    if (e.was_inserted) return "there: it was put in";
-    if (k.fingerprint) return "a FALSE POSITIVE: it is not among these keys";
+    if (found_ == nullptr) return "maybe present";
+    if (e.was_inserted) return "present: it was inserted";
+    if (k.fingerprint) return painted_false_positive() + ": it is not in the list of keys";
     const auto& cells = k.layers.front().cells;
     const bool all_owned = std::all_of(cells.begin(), cells.end(),
                                        [&](const explained_cell& cell) { return !found_->at(cell.cell).all.empty(); });
-    return all_owned ? "a FALSE POSITIVE: it was never put in, others set all its bits"
-                     : "maybe there: it is not among these keys, which do not account for all its bits";
+    return all_owned ? painted_false_positive() + ": it was never inserted, and other keys set all its bits"
+                     : "maybe present: it is not in the list of keys, but the listed keys do not set all its bits";
   }
 
   std::string place_text(const key_explanation& k, const explained_layer& layer) const {
@@ -236,11 +239,11 @@ class explanation_page {
     if (k.shards != 0 && layer.server_key.empty()) {
       const std::string of =
           slices_of_ ? "the slice from " + moment_text(start_of(layer)) : fmt::format("layer {}", layer.number);
-      return line("shard " + count_text(k.shard), fmt::format("line {} of {} of {}", block, blocks, of));
+      return line("shard " + count_text(k.shard), fmt::format("block {} of {} of {}", block, blocks, of));
     }
     if (k.shards != 0) {
       return line("shard " + count_text(k.shard),
-                  fmt::format("line {} of {}, bytes {} to {} of key {}", block, blocks, layer.first_byte,
+                  fmt::format("block {} of {}, bytes {} to {} of key {}", block, blocks, layer.first_byte,
                               layer.first_byte + layer.bytes - 1, printable(layer.server_key)));
     }
     if (layer.blocks == 0) return "";
@@ -277,7 +280,7 @@ class explanation_page {
 
   std::string state_text(const explained_layer& layer, std::size_t i, bool proved) const {
     const explained_cell& cell = layer.cells[i];
-    if (cell.value == 0) return proved ? "clear" : "clear: this proves that it was never put in";
+    if (cell.value == 0) return proved ? "clear" : "clear: this proves that the key was never inserted";
     const auto here = layer.cells.begin() + static_cast<std::ptrdiff_t>(i);
     const bool met_before =
         std::any_of(layer.cells.begin(), here, [&](const explained_cell& other) { return other.cell == cell.cell; });
@@ -288,17 +291,17 @@ class explanation_page {
   // "2 copies, "
   std::string copies_text(std::uint32_t value) const {
     if (!counts_) return "";
-    if (value == layouts::counting::full) return "full, 15 copies or more once, ";
+    if (value == layouts::counting::full) return "full (15 copies or more), ";
     return value == 1 ? "1 copy, " : fmt::format("{} copies, ", value);
   }
 
   static std::string fingerprint_text(const key_explanation& k) {
-    if (k.layers.empty()) return "  the filter has no keys near it\n";
+    if (k.layers.empty()) return "  the filter has no keys in this segment\n";
     const std::string found = hex(k, k.fingerprint->exclusive_or);
     return line("exclusive or", k.maybe_present
-                                    ? found + ": the key's fingerprint"
-                                    : fmt::format("{}, and the key's fingerprint is {}: this proves that it was never "
-                                                  "put in",
+                                    ? found + ": equal to the key's fingerprint"
+                                    : fmt::format("{}, but the key's fingerprint is {}: this proves that the key "
+                                                  "was never inserted",
                                                   found, hex(k, k.fingerprint->expected)));
   }
 
@@ -325,8 +328,8 @@ class explanation_page {
 
   const params& params_;
   bool counts_;
-  const owners_of_cells* found_;            // null: not asked for
-  std::optional<std::uint64_t> slices_of_;  // of a copy of a shared filter with a window: the time
+  const owners_of_cells* found_;            // null: not requested
+  std::optional<std::uint64_t> slices_of_;  // for a copy of a shared sliding-window filter: the time
 };
 
 exit_status explain(const explain_options& options) {
@@ -339,12 +342,12 @@ exit_status explain(const explain_options& options) {
   const std::optional<std::uint64_t> slices_of = fix_time(*filter, options.now);
   if (options.now && !slices_of) {
     throw error(errc::invalid_argument,
-                {"this filter is explained as of its newest generation", "--now",
-                 "a file that pull made of a filter with a window", shown_name(options.filter), "leave it out"});
+                {"this filter is always explained as of its newest generation", "--now",
+                 "a pulled copy of a sliding-window filter", shown_name(options.filter), "leave it out"});
   }
   if (!filter->capabilities().has_cells) {
-    throw error(errc::incompatible, {"this filter does not show the cells of a key", shown_name(options.filter), "", "",
-                                     "use check instead"});
+    throw error(errc::incompatible, {"the cells of a key cannot be shown for this kind of filter",
+                                     shown_name(options.filter), "", "", "use 'bloomery check'"});
   }
   std::vector<explained_key> explained;
   for (const std::string& key : options.keys) explained.push_back(explain_key(*filter, key));
@@ -354,7 +357,7 @@ exit_status explain(const explain_options& options) {
     const key_explanation& any = explained.front().found;
     if (!cells_have_owners(any) && !any.fingerprint) {
       throw error(errc::invalid_argument,
-                  {"the keys that set a cell are known for plain, counting and static filters in files only",
+                  {"the keys that set a cell can be listed only for plain, counting and static filters in files",
                    shown_name(options.filter), "", "", "leave out --keys"});
     }
     find_owners(*filter, options.owners, explained, found);
@@ -391,7 +394,7 @@ void add_explain(command_line& line) {
   c.positional("FILTER", o.filter, file_or_address).required().file();
   c.positional("KEY", o.keys, "keys to explain").required();
   add_key_shape(line, c, o.owners);
-  c.option("--keys", o.owners.files, "FILE", "files of inserted keys: names the keys that set each bit").file();
+  c.option("--keys", o.owners.files, "FILE", "files of inserted keys: list the keys that set each bit").file();
   add_secret(c, o.secret);
   add_now(c, o.now);
   add_no_verify(c, o.check);
@@ -400,7 +403,9 @@ void add_explain(command_line& line) {
   add_server(c, o.server);
   c.example("bloomery explain cities.bloom Berlin");
   c.example("bloomery explain cities.bloom Berlin --keys cities.txt");
-  c.footer("Exit status: 0 some keys may be present, 1 none is, 2 an error.");
+  c.footer(
+      "Blocks, bits and counters are numbered from 0.\n"
+      "Exit status: 0 some keys may be present, 1 none is, 2 an error.");
 }
 
 }  // namespace bloomery::cli

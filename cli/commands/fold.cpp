@@ -1,9 +1,9 @@
-// bloomery fold FILTER -o OUT: a filter that was made too large, halved without its keys.
+// bloomery fold FILTER -o OUT: halves a filter that is too large, without its keys.
 //
 //   $ bloomery fold large.bloom -o small.bloom -p 1%
 //
-// Each halving joins neighbouring blocks; the result is bit for bit what building small would have given. How far it
-// may go is decided by the certified rate of the halved bits themselves.
+// Each halving combines neighbouring blocks. The result has the same bits as a filter built with the smaller size. The
+// filter is halved as long as the exact FPR of the halved bits does not exceed the target.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
@@ -39,21 +39,21 @@ struct fold_options {
   bool json = false;
 };
 
-constexpr const char* scheme_sizes = "a scheme's sizes are its system's own and are not halved";
+constexpr const char* scheme_sizes = "the size of a scheme is defined by its library and cannot be halved";
 
 exit_status fold_filter(const fold_options& options) {
   refuse_shared(options.filter, "fold");
   refuse_shared(options.output, "fold");
   if (options.times && options.rate) {
-    throw error(errc::invalid_argument, {"how often to halve is said twice", "--times", "", "-p too", "leave out one"});
+    throw error(errc::invalid_argument, {"--times and --rate exclude each other", "", "", "", "give one of them"});
   }
-  check_replaceable(options.output, "-o");
+  check_replaceable(options.output, "--output");
   check_locks(options.output);
   const std::unique_ptr<filter_handle> file =
       open_handle({.name = options.filter, .facts_only = true, .check = options.check});
   const file_info& info = *file->local()->opened_from();
   params p = info.parameters;
-  refuse_unless_plain(p, options.filter, "fold", "build it again of another size");
+  refuse_unless_plain(p, options.filter, "fold", "build it again with another size");
   std::optional<heap_storage> halved;
   const auto bytes = [&] {
     return halved ? std::span<const std::uint8_t>(halved->data(), halved->size()) : file->local()->bytes();
@@ -61,8 +61,8 @@ exit_status fold_filter(const fold_options& options) {
   const std::uint64_t bytes_before = bytes().size();
   const double rate = options.rate.value_or(p.target_fpr);
   if (!options.times && rate == 0) {
-    throw error(errc::invalid_argument, {"no rate to keep: the filter promises none", options.filter, "-p or --times",
-                                         "neither", "say which error may not be passed, with -p"});
+    throw error(errc::invalid_argument, {"the filter has no target FPR", options.filter, "--rate or --times", "neither",
+                                         "give the maximum FPR with --rate"});
   }
   if (options.times && *options.times > times_foldable(p)) {
     throw error(errc::invalid_argument,
@@ -73,7 +73,7 @@ exit_status fold_filter(const fold_options& options) {
 
   fill_statistics now = measure_fill(p, bytes());
   unsigned times = 0;
-  const char* why = now.current_fpr > rate ? "it is above that already" : "its size cannot be halved further";
+  const char* why = now.current_fpr > rate ? "the filter exceeds it already" : "the size cannot be halved further";
   while (times < times_foldable(info.parameters)) {
     if (options.times && times == *options.times) break;
     if (stop_signal() != 0) throw interrupted();
@@ -81,7 +81,7 @@ exit_status fold_filter(const fold_options& options) {
     const params half_params = folded(p, 1);
     const fill_statistics then = measure_fill(half_params, {half.data(), half.size()});
     if (!options.times && then.current_fpr > rate) {
-      if (now.current_fpr <= rate) why = "once more would pass the rate";
+      if (now.current_fpr <= rate) why = "halving once more would exceed it";
       break;
     }
     halved = std::move(half);
@@ -89,12 +89,12 @@ exit_status fold_filter(const fold_options& options) {
     now = then;
     ++times;
   }
-  // What it promises from now on: the rate that was kept, for as many keys as that holds.
+  // The new target FPR, and the capacity at which the smaller filter reaches it.
   if (times > 0) {
     if (options.rate) p.target_fpr = rate;
     if (p.target_fpr > 0) p.capacity = std::max<std::uint64_t>(keys_within(p, p.target_fpr), 1);
   }
-  // In a smaller filter fewer of these keys would have been new. After an unclean end the stored count is out of date.
+  // Fewer of these keys would have been new to a smaller filter. After an unclean end the stored count is outdated.
   const double keys = info.clean ? static_cast<double>(estimate_distinct(info.parameters, info.counts.inserted))
                                  : estimated_keys(p, now.ones).value;
   const std::uint64_t inserted = times == 0 && info.clean ? info.counts.inserted : counted_of_estimate(p, keys);
@@ -116,9 +116,9 @@ exit_status fold_filter(const fold_options& options) {
   }
   if (!options.quiet) {
     const std::string result = times == 0 ? "not halved" : "halved " + times_text(times);
-    say(fmt::format("{}: {}: {}, was {}; error {}{}", options.output, result, bytes_text(bytes().size()),
+    say(fmt::format("{}: {}: {}, was {}; current FPR {}{}", options.output, result, bytes_text(bytes().size()),
                     bytes_text(bytes_before), rate_text(now.current_fpr),
-                    options.times ? "" : fmt::format(" (at most {}: {})", rate_text(rate), why)));
+                    options.times ? "" : fmt::format(" (maximum {}: {})", rate_text(rate), why)));
     if (times == 0 && times_foldable(p) == 0) {
       say(fmt::format(
           "{}: note: {}", options.filter,
@@ -133,11 +133,11 @@ exit_status fold_filter(const fold_options& options) {
 void add_fold(command_line& line) {
   command& c = line.root.subcommand("fold", "halve a filter without its keys");
   auto& o = line.options_of(c, fold_filter);
-  c.positional("FILTER", o.filter, "the filter's file").required().file();
-  c.option("-o,--output", o.output, "FILE", "the result's file; it may be FILTER itself").required().file();
+  c.positional("FILTER", o.filter, "file of the filter").required().file();
+  c.option("-o,--output", o.output, "FILE", "the new file; it may be FILTER itself").required().file();
   parsed(c, "-p,--rate", o.rate, parse_rate, "RATE",
          "do not exceed this false-positive rate; default: the filter's own");
-  parsed(c, "--times", o.times, parse_count, "N", "halve this many times, whatever the rate");
+  parsed(c, "--times", o.times, parse_count, "N", "halve this many times, regardless of the resulting rate");
   add_no_lock(c);
   add_no_verify(c, o.check);
   c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);

@@ -15,12 +15,12 @@
 namespace bloomery::cli {
 namespace {
 
-// Above this FPR so few keys are certainly new that their number says little about the others.
+// Above this FPR too few keys are certainly new to estimate the number of the others.
 constexpr double uncountable = 0.5;
 
-// "FPR now 2.1 %, target 1 %, with about 1,200 keys of a capacity of 1,000"
+// "current FPR 2.1%, target 1%, with about 1,200 keys; the capacity is 1,000 keys"
 std::string comparison(const params& p, double fpr, const std::string& keys) {
-  std::string text = fmt::format("FPR now {}, target {}", rate_text(fpr), rate_text(p.target_fpr));
+  std::string text = fmt::format("current FPR {}, target {}", rate_text(fpr), rate_text(p.target_fpr));
   if (!keys.empty()) text += ", with " + keys;
   if (p.capacity != 0) {
     text += fmt::format("{} capacity is {}{}", keys.empty() ? "; its" : "; the", counted(p.capacity, "key"),
@@ -65,11 +65,10 @@ std::string text_of_new_keys(std::uint64_t count, const filter_summary& now) {
 void warn_of_size(const std::string& name, const params& p) {
   const fpr_judgement size = judge_size(p);
   if (!size.is_broken()) return;
-  say(
-      fmt::format("{}: warning: with {} the FPR will be {}, target {}: {} is not made for so many keys; leave out "
-                  "--scheme, or give "
-                  "a smaller -n",
-                  name, counted(p.capacity, "key"), rate_text(size.fpr), rate_text(size.target), kind_text(p)));
+  say(fmt::format(
+      "{}: warning: with {} the FPR will be {}, target {}, because {} does not suit this number of keys; leave "
+      "out --scheme, or give a smaller --capacity",
+      name, counted(p.capacity, "key"), rate_text(size.fpr), rate_text(size.target), kind_text(p)));
 }
 
 void fpr_watch::say_with_name(const std::string& text) const { say(name_.empty() ? text : name_ + ": " + text); }
@@ -101,7 +100,8 @@ void fpr_watch::judge(const params& p, double fpr, const std::string& keys) {
   judgement_ = judge_fpr(p, fpr);
   last_line_.clear();
   if (!judgement_.is_broken()) return;
-  last_line_ = fmt::format("warning: the target FPR is broken: {}; build a larger filter", comparison(p, fpr, keys));
+  last_line_ =
+      fmt::format("warning: the filter exceeds its target FPR: {}; build a larger filter", comparison(p, fpr, keys));
 }
 
 exit_status fpr_watch::end() const {

@@ -61,7 +61,7 @@ argument& argument::describe(const std::string& text) {
   return *this;
 }
 
-// ---- describing a command -------------------------------------------------------------------------------------------
+// ---- definition of a command ----------------------------------------------------------------------------------------
 
 command::command(std::string name, std::string summary) : name_(std::move(name)), summary_(std::move(summary)) {}
 
@@ -108,8 +108,8 @@ std::uint64_t command::number_of(const std::string& text, number_range of, const
   const auto [end, failure] =
       std::from_chars(text.data() + (is_hexadecimal ? 2 : 0), stop, number, is_hexadecimal ? 16 : 10);
   if (failure != std::errc() || end != stop || number < of.least || number > of.most) {
-    refuse("cannot use this number", name,
-           "a whole number from " + std::to_string(of.least) + " to " + std::to_string(of.most), "'" + text + "'");
+    refuse("invalid value", name, "a whole number from " + std::to_string(of.least) + " to " + std::to_string(of.most),
+           "'" + text + "'");
   }
   return number;
 }
@@ -150,7 +150,7 @@ argument& command::positional(const std::string& name, std::vector<std::string>&
   return option(name, to, name, help);
 }
 
-// ---- reading a command ----------------------------------------------------------------------------------------------
+// ---- properties -----------------------------------------------------------------------------------------------------
 
 const argument* command::find(const std::string& name) const {
   const auto has_name = [&](const argument& a) {
@@ -176,11 +176,12 @@ void command::refuse(const std::string& what, const std::string& where, const st
 void command::give(const argument& to, const std::string& value) {
   if (given(to) && !to.is_repeatable && !to.is_flag())
     refuse("option given more than once", to.name(), "", "", "give it once");
-  if (value.empty() && !to.may_be_empty) refuse("the name is empty", to.name(), "", "");
+  if (value.empty() && !to.may_be_empty) refuse("empty value", to.name(), "a name", "''");
   if (!to.choices.empty() && std::find(to.choices.begin(), to.choices.end(), value) == to.choices.end()) {
     std::string all;
-    for (const std::string& one : to.choices) all += (all.empty() ? "" : " or ") + one;
-    refuse("cannot use this value", to.name(), all, "'" + value + "'");
+    for (const std::string& one : to.choices)
+      all += (all.empty() ? "" : &one == &to.choices.back() ? " or " : ", ") + one;
+    refuse("invalid value", to.name(), all, "'" + value + "'");
   }
   try {
     if (to.take) to.take(value);
@@ -200,7 +201,7 @@ void command::finish() {
   for (const argument& a : arguments_) {
     if (!given(a)) {
       if (a.is_required && a.is_positional()) refuse("missing argument", a.name(), "", "");
-      if (a.is_required) refuse("missing option", a.name(), a.name() + " " + a.value_name, "");
+      if (a.is_required) refuse("missing required option", a.name(), a.name() + " " + a.value_name, "");
       continue;
     }
     if (a.needed != nullptr && !given(*a.needed)) {
@@ -208,7 +209,8 @@ void command::finish() {
              "add " + a.needed->name() + ", or leave " + a.name() + " out");
     }
     for (const argument* other : a.excluded) {
-      if (given(*other)) refuse("excludes " + a.name(), other->name(), "", "", "give one of them");
+      if (given(*other))
+        refuse(other->name() + " and " + a.name() + " exclude each other", "", "", "", "give one of them");
     }
   }
   for (const auto& act : when_parsed_) act(*this);

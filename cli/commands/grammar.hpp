@@ -1,5 +1,5 @@
-// Grammar of the command line: commands with their options and arguments, as data that parse.hpp, the help and the
-// shell completions read. Each command describes its own part, in its own file.
+// Grammar of the command line: commands with their options and arguments, as data for the parser, the help and the
+// shell completions. Each command adds its own part, in its own file.
 #pragma once
 
 #include "cli/commands/options.hpp"
@@ -18,19 +18,19 @@ namespace bloomery::cli {
 struct argument {
   using taker = std::function<void(const std::string&)>;
 
-  std::vector<std::string> names;  ///< {"-n", "--capacity"}; of a positional argument {"FILTER"}
+  std::vector<std::string> names;  ///< {"-n", "--capacity"}; for a positional argument {"FILTER"}
   std::string value_name;          ///< "RATE"; empty: a flag
-  std::string help;                ///< what --help says of it
-  std::string heading;             ///< of the group that --help shows it in; empty: the first one
-  taker take;                      ///< called with each value, of a flag with ""; throws if it refuses one
+  std::string help;                ///< the text in --help
+  std::string heading;             ///< title of its group in --help; empty: the first group
+  taker take;                      ///< called with each value, for a flag with ""; throws to refuse a value
   bool is_required = false;
-  bool is_repeatable = false;             ///< an option that may be given several times, a list of arguments
-  bool may_be_empty = true;               ///< false: an empty value is refused, an unset variable of a script
-  bool is_file = false;                   ///< the name of a file, or also an address
-  std::vector<std::string> choices;       ///< all values that are accepted; empty: any
-  std::vector<std::string> suggestions;   ///< values for completion, which may not be all
-  std::vector<const argument*> excluded;  ///< options that it cannot be given with
-  const argument* needed = nullptr;       ///< option that it can only be given with
+  bool is_repeatable = false;             ///< the option may be given several times; the argument is a list
+  bool may_be_empty = true;               ///< false: an empty value is refused, such as an unset shell variable
+  bool is_file = false;                   ///< the value is a file name, perhaps also an address
+  std::vector<std::string> choices;       ///< all accepted values; empty: any
+  std::vector<std::string> suggestions;   ///< values for completion; others may be accepted as well
+  std::vector<const argument*> excluded;  ///< options that exclude this one
+  const argument* needed = nullptr;       ///< an option that this one requires
 
   argument& required();
   argument& not_empty();
@@ -69,20 +69,20 @@ class command {
   argument& option(const std::string& flags, argument::taker take, const std::string& value_name,
                    const std::string& help);
   argument& option(const std::string& flags, std::string& to, const std::string& value_name, const std::string& help);
-  /// One value each time that it is given.
+  /// May be given several times; `to` collects the values.
   argument& option(const std::string& flags, std::vector<std::string>& to, const std::string& value_name,
                    const std::string& help);
-  /// A whole number; `of` are the ones that it accepts.
+  /// A whole number in the range `of`.
   argument& option(const std::string& flags, std::uint64_t& to, number_range of, const std::string& value_name,
                    const std::string& help);
   argument& option(const std::string& flags, unsigned& to, number_range of, const std::string& value_name,
                    const std::string& help);
   argument& flag(const std::string& flags, bool& to, const std::string& help);
   argument& flag(const std::string& flags, std::function<void()> act, const std::string& help);
-  /// Arguments without an option, in the order in which they are added.
+  /// Positional arguments, in the order in which they are added.
   argument& positional(const std::string& name, argument::taker take, const std::string& help);
   argument& positional(const std::string& name, std::string& to, const std::string& help);
-  /// All arguments from here on.
+  /// All remaining arguments.
   argument& positional(const std::string& name, std::vector<std::string>& to, const std::string& help);
 
   /// The argument of this name, "--output" or "INPUT"; nullptr if there is none.
@@ -90,9 +90,9 @@ class command {
   const argument* find(const std::string& name) const;
 
   void example(const std::string& line) { examples_.push_back(line); }
-  /// Lines below the options, after those of earlier calls.
+  /// Appends text below the options.
   void footer(const std::string& text) { footer_ += text; }
-  /// Called when the words are parsed, before the command runs.
+  /// `act` is called after parsing, before the command runs.
   void when_parsed(std::function<void(const command&)> act) { when_parsed_.push_back(std::move(act)); }
   void runs(std::function<exit_status()> act) { act_ = std::move(act); }
 
@@ -101,7 +101,7 @@ class command {
   const std::string& heading() const { return heading_; }
   const std::vector<std::string>& examples() const { return examples_; }
   const std::string& footer() const { return footer_; }
-  /// Its name after those that lead to it: "bloomery redis list".
+  /// The full name: "bloomery redis list".
   std::string path() const;
   std::string see_help() const;  ///< "see bloomery redis list --help"
   const command* parent() const { return parent_; }
@@ -109,10 +109,11 @@ class command {
   std::list<command>& subcommands() { return subcommands_; }
   const std::deque<argument>& arguments() const { return arguments_; }
 
-  /// Passes a value to the argument, and notes that it was given. @throws error invalid_argument
+  /// Passes a value to the argument and records that it was given. @throws error invalid_argument
   void give(const argument& to, const std::string& value);
   bool given(const argument& which) const;
-  /// To be called after all values. @throws error invalid_argument: required options are missing, or some exclude others
+  /// Must be called after all values. @throws error invalid_argument: a required argument is missing, or options
+  /// exclude each other
   void finish();
   exit_status run() const { return act_(); }
 
@@ -142,9 +143,9 @@ class command {
 /// The command line: its grammar, and the inputs of all commands.
 struct command_line {
   command& root;
-  std::vector<const input_options*> inputs = {};  ///< to be checked before the command runs
+  std::vector<const input_options*> inputs = {};  ///< checked before the command runs
 
-  /// The options of `verb`, which are passed to `act` when the verb runs.
+  /// Creates the options of `verb`, which are passed to `act` when the verb runs.
   template <class Options>
   Options& options_of(command& verb, exit_status (*act)(const Options&)) {
     const auto options = std::make_shared<Options>();
@@ -153,13 +154,13 @@ struct command_line {
   }
 };
 
-/// An option whose text is turned into a value by `parse`, which names the option when it refuses.
+/// An option whose value is parsed by `parse`, which gets the name of the option for its error messages.
 template <class Value, class Parse>
 argument& parsed(command& c, const std::string& flags, Value& value, Parse parse, const std::string& value_name,
                  const std::string& help) {
   return c.option(
       flags,
-      [&value, parse, name = flags.substr(0, flags.find(','))](const std::string& text) { value = parse(text, name); },
+      [&value, parse, name = flags.substr(flags.find(',') + 1)](const std::string& text) { value = parse(text, name); },
       value_name, help);
 }
 

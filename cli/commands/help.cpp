@@ -72,7 +72,7 @@ std::string arguments_of(const command& c) {
   return text.empty() ? "" : "\nArguments:\n" + text;
 }
 
-// The options by group: the verb's own first, those of all verbs last.
+// The options by group: those of the verb first, common options last.
 std::string options_of(const command& c) {
   std::vector<std::string> headings = {""};
   for (const argument& a : c.arguments()) {
@@ -88,15 +88,15 @@ std::string options_of(const command& c) {
     for (const argument& a : c.arguments()) {
       if (!a.is_positional() && a.heading == heading) group += entry(flags_of(a), a.help, option_column);
     }
-    if (heading == of_all_verbs) group += entry("-h, --help", "this text", option_column);
+    if (heading == of_all_verbs) group += entry("-h, --help", "show this help", option_column);
     if (heading == of_all_verbs && c.parent() == nullptr)
-      group += entry("-V, --version", "the version of this program", option_column);
+      group += entry("-V, --version", "show the version", option_column);
     if (!group.empty()) text += "\n" + (heading.empty() ? "Options" : heading) + ":\n" + group;
   }
   return text;
 }
 
-// Each line of the text on as many lines as it needs.
+// The text wrapped at the last column.
 std::string wrapped(const std::string& text) {
   std::string all;
   std::size_t column = 0;
@@ -125,11 +125,11 @@ std::string help_of(const command& c) {
 }
 
 void add_help(command_line& line) {
-  command& c = line.root.subcommand("help", "explain a command");
+  command& c = line.root.subcommand("help", "show the help of a command");
   const auto words = std::make_shared<std::vector<std::string>>();
   std::string names;
   for (const command& verb : line.root.subcommands()) names += (names.empty() ? "" : ",") + verb.name();
-  c.positional("COMMAND", *words, "a command, or two words such as redis list; none: list all").suggest(names);
+  c.positional("COMMAND", *words, "a command, such as build or redis list; default: list all commands").suggest(names);
   c.example("bloomery help build");
   c.example("bloomery help redis list");
   c.runs([&root = line.root, words] {

@@ -1,4 +1,4 @@
-// bloomery info --build: what this program is made of, and what of it this processor runs.
+// bloomery info --build: shows the parts of this program and the kernels that this processor can run.
 #include "cli/commands/info_build.hpp"
 #include "app/numbers.hpp"
 #include "cli/commands/common.hpp"
@@ -29,7 +29,7 @@ constexpr const char* compiler = "clang " __clang_version__;
 constexpr const char* compiler = "g++ " __VERSION__;
 #endif
 
-// The words of a text; commas are taken for blanks.
+// The words of a text, separated by spaces or commas.
 std::vector<std::string> words_of(std::string text) {
   std::replace(text.begin(), text.end(), ',', ' ');
   std::istringstream stream(text);
@@ -38,7 +38,7 @@ std::vector<std::string> words_of(std::string text) {
   return words;
 }
 
-// What the system says the processor can do; empty where it does not tell.
+// The processor features reported by the system; empty if it reports none.
 std::vector<std::string> processor_features() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -51,7 +51,7 @@ std::vector<std::string> needs_of(const kernel_description& set) {
   return set.needs == "nothing" ? std::vector<std::string>{} : words_of(set.needs);
 }
 
-// Empty for a set that runs here, and where the system does not tell what the processor lacks.
+// Missing processor features; empty if the set runs here or if the features are unknown.
 std::vector<std::string> lacks_of(const kernel_description& set, const std::vector<std::string>& features) {
   std::vector<std::string> lacks;
   if (set.supported || features.empty()) return lacks;
@@ -67,8 +67,8 @@ std::string reason_of_choice(const std::string& chosen) {
 
 std::string verdict(const kernel_description& set, const std::vector<std::string>& lacks) {
   if (set.chosen) return "chosen: " + reason_of_choice(set.name);
-  if (set.supported) return "would run here";
-  return lacks.empty() ? "cannot run here" : fmt::format("cannot run here: lacks {}", fmt::join(lacks, " "));
+  if (set.supported) return "available";
+  return lacks.empty() ? "not available" : fmt::format("not available: lacks {}", fmt::join(lacks, " "));
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ exit_status info_of_build(bool json) {
       line(&set == &sets.front() ? "kernels" : "",
            fmt::format("{:<8}{}; needs {}", set.name, verdict(set, lacks_of(set, features)), set.needs));
     }
-    line("own cache", bytes_text(own_cache_size()) + " of each core; larger filters are fetched ahead of their use");
+    line("own cache", bytes_text(own_cache_size()) + " per core; the data of larger filters is prefetched");
     line("layouts", layout_names());
     line("hashes", hash_names());
     line("schemes", scheme_names());

@@ -60,16 +60,16 @@ std::string text_of(const std::string& path, const file_info& header) {
   if (p.seed != 0) line("seed", std::to_string(p.seed));
   if (p.key_check != 0) line("secret", "check value " + key_check_text(p.key_check));
   if (p.has_window()) line("window", length_text(p.window()));
-  line("size", fmt::format("{} ({}, {} a key)", bytes_text(bytes_for(p.geometry.bits)), counted(p.geometry.bits, "bit"),
-                           counted(p.geometry.probes, "probe")));
-  line("made for", p.capacity == 0 ? "an unknown number of keys"
+  line("size", fmt::format("{} ({}, {} per key)", bytes_text(bytes_for(p.geometry.bits)),
+                           counted(p.geometry.bits, "bit"), counted(p.geometry.probes, "probe")));
+  line("capacity", p.capacity == 0 ? "unknown number of keys"
                                    : fmt::format("{} at {}", counted(p.capacity, "key"), rate_text(p.target_fpr)));
   line("inserted", fmt::format("{}, {}", counted(header.counts.inserted, "key"),
                                !header.clean               ? "when last closed"
                                : header.counts.is_estimate ? "estimated"
-                                                           : "as counted"));
+                                                           : "counted"));
   if (p.log_id() != 0) line("log", path + ".log");
-  line("state", header.clean ? "clean" : "not closed cleanly: a writer is at work, or was killed");
+  line("state", header.clean ? "clean" : "not closed cleanly (a writer is active or was killed)");
   if (!header.metadata.empty()) line("note", printable(header.metadata));
   return text;
 }
@@ -79,7 +79,7 @@ std::string text_of(const std::string& path, const file_info& header) {
 exit_status info_of_header(const std::string& path, bool json) {
   if (redis_address::is_one(path)) {
     throw error(errc::invalid_argument, {"a filter on servers has no file header", "--header", "a file",
-                                         redis_address::parse(path).text(), "leave it out"});
+                                         redis_address::parse(path).text(), "leave out --header"});
   }
   const mapped_storage file = mapped_storage::open(path, {.check = file_check::header});
   output out(STDOUT_FILENO, "standard output");

@@ -1,4 +1,4 @@
-// info --header: what a file's header says, from its first page alone.
+// info --header: the contents of the header of a file.
 #pragma once
 
 #include "cli/commands/options.hpp"

@@ -20,21 +20,21 @@ std::string range_text(std::uint64_t before, std::uint64_t count) {
   return fmt::format("keys {} to {}", count_text(before + 1), count_text(before + count));
 }
 
-// The error with what is done, and what may be.
+// The error with the numbers of keys that are done, and of those that may be.
 error with_numbers(const error& e, const keys_done& done, bool removes, bool counts_copies) {
   error_text text = e.text();
   std::string to_do = hint_text(e);
   const auto add = [&](const std::string& more) { to_do += (to_do.empty() ? "" : "; ") + more; };
   if (done.keys > 0) {
     add(fmt::format("{} of the input {} done, {} of them {}", range_text(0, done.keys), done.keys == 1 ? "is" : "are",
-                    count_text(done.changed), removes ? "removed" : "new"));
+                    count_text(done.changed), removes ? "removed" : "added"));
   }
   if (done.undecided > 0) {
     const bool in_vain = e.code() == errc::too_large || e.code() == errc::damaged;
-    add(fmt::format("{} of the input may be done or not{}", range_text(done.keys, done.undecided),
-                    removes         ? ": ask check which are still there before you remove them again"
+    add(fmt::format("{} of the input may or may not be done{}", range_text(done.keys, done.undecided),
+                    removes         ? ": run 'bloomery check' before removing them again"
                     : in_vain       ? ""
-                    : counts_copies ? ": if you add them again, those that are done count twice"
+                    : counts_copies ? ": if you add them again, those already added count twice"
                                     : ": add them again"));
   }
   text.hint = std::move(to_do);
@@ -118,7 +118,8 @@ void count_failed(keys_done& done, const std::string& name, const error& why) {
     if (!done.failure) done.failure = why;
     return;
   }
-  say(fmt::format("{}: warning: it is done, but how many keys there are now is not known: {}", name, sentence_of(why)));
+  say(fmt::format("{}: warning: the operation succeeded, but the number of keys is unknown: {}", name,
+                  sentence_of(why)));
 }
 
 void add_end(nlohmann::ordered_json& result, const keys_done& done) {
@@ -175,16 +176,16 @@ std::string state_text(const filter_handle& filter, const filter_summary& now, c
     const capabilities can = filter.capabilities();
     text += fmt::format(", {} {}", distinct_text(filter, now),
                         can.has_window                                ? "held"
-                        : can.counts_copies && !now.count_is_estimate ? noun + " with their copies"
+                        : can.counts_copies && !now.count_is_estimate ? noun + " with copies"
                                                                       : noun);
   }
   if (now.growths) {
     text += fmt::format("; {} of {}", counted(*now.growths + 1, "bitmap"),
                         bytes_text(filter.parameters().geometry.bits / 8));
   }
-  if (now.fpr) text += ", error now " + rate_text(*now.fpr);
+  if (now.fpr) text += ", current FPR " + rate_text(*now.fpr);
   if (now.rebuilds.value_or(0) > 0)
-    text += fmt::format("; grown {} to {}", times_text(*now.rebuilds), counted(now.capacity, "key"));
+    text += fmt::format("; grew {}, capacity now {}", times_text(*now.rebuilds), counted(now.capacity, "key"));
   return text;
 }
 

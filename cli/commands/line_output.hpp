@@ -1,4 +1,4 @@
-// Where dedup's lines go: new ones to the output, others to the suspects.
+// Output of dedup: new lines go to the output, the others to the file of --suspects.
 #pragma once
 
 #include "cli/io/key_batch.hpp"
@@ -25,7 +25,7 @@ class line_writer {
     }
   }
 
-  /// Writes the run. The last line of an input may lack its end: `text_end` is where the text ends.
+  /// Writes the run. The last line of an input may lack its end. @param text_end  the end of the text
   void finish(const char* text_end = nullptr) {
     if (run_.empty()) return;
     if (text_end != nullptr && run_.data() + run_.size() > text_end) {
@@ -43,14 +43,14 @@ class line_writer {
   std::string_view run_;
 };
 
-/// Writes the new lines of a chunk to the output and the others to the suspects, if they are wanted.
+/// Writes the new lines of a chunk to the output and the others to `suspects`.
 class line_sorter {
  public:
   /// @param suspects  may be null
   line_sorter(output& out, output* suspects, char line_end)
       : kept_(out, line_end), suspects_(suspects), end_(line_end) {}
 
-  /// is_new(i) says where line i goes. Returns the number of new lines.
+  /// is_new(i) returns whether line i is new. Returns the number of new lines.
   template <class IsNew>
   std::uint64_t write(const chunk& text, std::span<const std::string_view> lines, IsNew is_new) {
     std::uint64_t count = 0;
@@ -67,7 +67,7 @@ class line_sorter {
     return count;
   }
 
-  /// By the batch's is_new.
+  /// The same with the batch's is_new.
   std::uint64_t write(const key_batch& batch) {
     return write(batch.text, batch.lines, [&](std::size_t i) { return batch.is_new[i] != 0; });
   }

@@ -9,14 +9,14 @@ namespace bloomery::cli {
 
 void check_growing(const making_options& wanted) {
   const auto refuse = [](const char* what, const char* option) {
-    throw error(errc::invalid_argument,
-                {what, "--grow", "", std::string(option) + " too", std::string("leave out --grow or ") + option});
+    throw error(errc::invalid_argument, {what, "--grow", "", option, std::string("leave out --grow or ") + option});
   };
-  if (wanted.bits) refuse("a filter that grows has no size that is given", "-m");
-  if (!wanted.scheme.empty()) refuse("a scheme has hashes of its own, and a log keeps others", "--scheme");
-  if (wanted.counting) refuse("a log has no removals: counters cannot be made of it", "--counting");
-  if (wanted.window.length) refuse("a log forgets nothing: no window can be made of it", wanted.window.option());
-  growing_params(wanted, 0.01);  // of any rate
+  if (wanted.bits) refuse("a filter that grows has no fixed size", "--bits");
+  if (!wanted.scheme.empty()) refuse("a scheme has its own hashes, which a key log does not store", "--scheme");
+  if (wanted.counting)
+    refuse("a counting filter cannot be rebuilt from a key log, which does not record removals", "--counting");
+  if (wanted.window.length) refuse("a sliding-window filter cannot be rebuilt from a key log", wanted.window.option());
+  growing_params(wanted, 0.01);  // checks the other options; the rate does not matter
 }
 
 params growing_params(const making_options& wanted, double rate) {

@@ -1,4 +1,4 @@
-// Options and parameters of filters that keep a key log and grow by it.
+// Options and parameters of filters that grow by a key log.
 #pragma once
 
 #include "cli/commands/common.hpp"
@@ -8,10 +8,10 @@
 
 namespace bloomery::cli {
 
-/// Refuses options that do not go together with --grow for a file. @throws error incompatible, invalid_argument
+/// Refuses options that cannot be combined with --grow for a file. @throws error incompatible, invalid_argument
 void check_growing(const making_options& wanted);
 
-/// The parameters asked for, for rebuilding_filter::create.
+/// The requested parameters, for rebuilding_filter::create.
 params growing_params(const making_options& wanted, double default_rate);
 
 }  // namespace bloomery::cli

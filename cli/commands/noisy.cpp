@@ -1,11 +1,11 @@
-// bloomery noisy: a set in several copies, each wrong every other time, so that one lost copy gives little away.
+// bloomery noisy: splits a set into several copies with an FPR of 50%, so that one lost copy reveals little.
 //
 //   $ bloomery noisy split --copies 5 -o members members.txt
 //   $ bloomery noisy check members < names.txt
 //
-// Each copy is a filter of 1.44 bits a key with its own secret, given to another party. Whoever has i of the copies
-// takes 0.5^i of all absent keys for present; J copies together cost what one filter of rate 0.5^J costs. [M.
-// Ceglowski, "Using Bloom Filters", perl.com 2004]
+// Each copy is a filter of 1.44 bits per key with its own secret, for a different party. The FPR of i copies together
+// is 0.5^i. J copies have the same total size as one filter with an FPR of 0.5^J. [M. Ceglowski, "Using Bloom Filters",
+// perl.com 2004]
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
@@ -61,7 +61,7 @@ std::string name_of_copy(const std::string& prefix, std::uint64_t i) { return fm
 std::string filter_of(const std::string& copy) { return copy + ".bloom"; }
 std::string key_of(const std::string& copy) { return copy + ".key"; }
 
-// A file that exists only while the copies get their names.
+// A file that exists only while the copies are renamed to their final names.
 std::string mark_of(const std::string& prefix) { return prefix + ".unfinished"; }
 
 bool exists(const std::string& path) {
@@ -69,7 +69,7 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, none);
 }
 
-// What each of these names: all copies of a prefix, or one copy. Each once, in order.
+// The copies that these names stand for: all copies of a prefix, or one copy. Without duplicates, in order.
 std::vector<std::string> copies_named(const std::vector<std::string>& names) {
   std::vector<std::string> copies;
   const auto take = [&](const std::string& copy) {
@@ -79,8 +79,9 @@ std::vector<std::string> copies_named(const std::vector<std::string>& names) {
   for (std::string name : names) {
     if (name.ends_with(".bloom")) name.resize(name.size() - std::string(".bloom").size());
     if (exists(mark_of(name))) {
-      throw error(errc::damaged, {"these copies are incomplete: the run that makes them is at work, or was killed",
-                                  name, "", "", "wait for it, or run 'bloomery noisy split' again"});
+      throw error(errc::damaged,
+                  {"these copies are incomplete, because the run that creates them is active or was killed", name, "",
+                   "", "wait, or run 'bloomery noisy split' again"});
     }
     bool some = false;
     std::uint64_t last = 0;
@@ -88,36 +89,36 @@ std::vector<std::string> copies_named(const std::vector<std::string>& names) {
       if (!exists(filter_of(name_of_copy(name, i)))) continue;
       some = take(name_of_copy(name, i));
       if (i != last + 1) {
-        say(fmt::format("{}: note: copy {} is not there: without it, lines pass more often", name, last + 1));
+        say(fmt::format("{}: note: copy {} is missing; without it there are more false positives", name, last + 1));
       }
       last = i;
     }
     if (!some && exists(filter_of(name))) some = take(name);
     if (!some) {
-      throw error(errc::not_found, {"no copies of this name", name, filter_of(name_of_copy(name, 1)) + " and so on",
-                                    "none", "give the PREFIX that 'noisy split -o' was given"});
+      throw error(errc::not_found, {"no copies with this name", name, filter_of(name_of_copy(name, 1)) + " and so on",
+                                    "none", "give the PREFIX of 'noisy split -o PREFIX'"});
     }
   }
   return copies;
 }
 
-// A copy and its key; a filter or key that cannot be used is told with the way out.
+// Opens a copy with its key. Errors have a hint that suits this command.
 any_filter open_copy(const std::string& name) {
   if (!exists(key_of(name))) {
-    throw error(errc::not_found, {"the copy's secret key is not beside it", filter_of(name), key_of(name), "none",
-                                  "put it there, or name other copies: PREFIX.1 PREFIX.3"});
+    throw error(errc::not_found, {"the secret key of this copy is missing", filter_of(name), key_of(name), "none",
+                                  "restore it, or name other copies: PREFIX.1 PREFIX.3"});
   }
   try {
     return open_filter(filter_of(name), key_of(name));
   } catch (const error& e) {
     if (e.text().hint.code != hint::give_the_secret) throw;
     error_text text = e.text();
-    text.hint = "put the copy's own key back as " + key_of(name);  // this command has no --secret
+    text.hint = "restore the key of this copy as " + key_of(name);  // this command has no --secret
     throw error(e.code(), std::move(text));
   }
 }
 
-// Copies are to err every other time, which takes as many distinct keys as they were made for.
+// The FPR of a copy is 50% only if it has as many distinct keys as its capacity.
 void warn_if_wrong_size(const std::string& prefix, const any_filter& copy, std::uint64_t capacity) {
   const estimate keys = copy.estimated_keys();
   const bool full = !std::isfinite(keys.value);
@@ -125,26 +126,25 @@ void warn_if_wrong_size(const std::string& prefix, const any_filter& copy, std::
   const bool fewer = !full && keys.value + 3 * keys.sigma < 0.9 * made_for;
   const bool more = full || keys.value - 3 * keys.sigma > 1.1 * made_for;
   if (!fewer && !more) return;
-  say(fmt::format("{}: warning: {} distinct keys than the {} they were made for: they err {}; make them again with {}",
-                  prefix, fewer ? "fewer" : "more", count_text(capacity),
-                  fewer ? "more seldom and give more away" : "more often",
-                  full ? "a larger -n" : fmt::format("-n {}", std::max<long long>(std::llround(keys.value), 1))));
+  say(fmt::format(
+      "{}: warning: {} distinct keys than the capacity of {}, so the copies have {}; create them again with {}", prefix,
+      fewer ? "fewer" : "more", count_text(capacity), fewer ? "a lower FPR and reveal more" : "a higher FPR",
+      full ? "a larger --capacity" : fmt::format("--capacity {}", std::max<long long>(std::llround(keys.value), 1))));
 }
 
-// All copies are in memory at once, and go to one disk.
+// All copies are in memory at once and are written to one disk.
 void check_size(const std::string& prefix, std::uint64_t bytes_each, std::uint64_t copies) {
   const std::uint64_t bytes = bytes_each > ~std::uint64_t{0} / copies ? ~std::uint64_t{0} : bytes_each * copies;
   const std::uint64_t memory =
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   if (bytes > memory) {
-    throw error(errc::too_large,
-                {"no memory for so many copies of this size", "--copies", "at most " + bytes_text(memory),
-                 bytes_text(bytes), "ask for fewer keys or fewer copies"});
+    throw error(errc::too_large, {"not enough memory for all copies", "--copies", "at most " + bytes_text(memory),
+                                  bytes_text(bytes), "use fewer keys or fewer copies"});
   }
   check_room(filter_of(name_of_copy(prefix, 1)), bytes);
 }
 
-// Removes the copies of a run that was killed while it named them, and so reported none.
+// Removes the copies of a run that was killed while it renamed them.
 void remove_unfinished(const std::string& prefix) {
   if (!exists(mark_of(prefix))) return;
   detail::unfinished_mark mark(mark_of(prefix));
@@ -159,8 +159,8 @@ void remove_unfinished(const std::string& prefix) {
   mark.remove();
 }
 
-// Both files of each copy: all of them or none. They are complete before the first one gets its name, and a kill while
-// they get their names leaves the mark.
+// Writes both files of each copy: all of them or none. All files are complete before the first one is renamed, and a
+// kill during the renaming leaves the mark.
 void write_copies(const std::string& prefix, const std::vector<std::unique_ptr<filter_handle>>& copies,
                   const std::vector<secret_key>& secrets) {
   std::vector<std::pair<std::string, detail::new_file>> files;
@@ -185,12 +185,12 @@ void write_copies(const std::string& prefix, const std::vector<std::unique_ptr<f
   try {
     mark.write(fmt::format("{}\n", copies.size()));
     for (auto& [path, file] : files) {
-      file.publish(published + 1 == files.size());  // the last one syncs the directory, and so all names
+      file.publish(published + 1 == files.size());  // the last one syncs the directory with all names
       ++published;
     }
     mark.remove();
   } catch (const error& e) {
-    // publish() may fail when the file has its name already, unless another process has taken the name.
+    // publish() may fail after the file got its name, unless another process has taken the name.
     undo(published + (e.code() == errc::already_exists ? 0 : 1));
     throw;
   } catch (...) {
@@ -199,8 +199,8 @@ void write_copies(const std::string& prefix, const std::vector<std::unique_ptr<f
   }
 }
 
-// Distinct keys, exactly: copies made for more of them would err more seldom, and give more away. What can be read only
-// once is kept in a temporary file.
+// The exact number of distinct keys: with a larger capacity, copies would have a lower FPR and reveal more. Input that
+// can be read only once is copied to a temporary file.
 std::uint64_t distinct_keys_of(input_options& inputs, const common_options& common,
                                std::optional<temporary_file>& text) {
   if (!name_standard_input(inputs) || !can_reread(inputs)) {
@@ -217,14 +217,14 @@ std::uint64_t distinct_keys_of(input_options& inputs, const common_options& comm
 exit_status noisy_split(const noisy_split_options& options) {
   if (options.copies < 1 || options.copies > most_copies) {
     throw error(errc::invalid_argument,
-                {"copies of a noisy set", "--copies", "1 to 64", count_text(options.copies), ""});
+                {"invalid number of copies", "--copies", "1 to 64", count_text(options.copies), ""});
   }
   remove_unfinished(options.prefix);
   for (std::uint64_t i = 1; i <= options.copies; ++i) {
     for (const std::string& path :
          {filter_of(name_of_copy(options.prefix, i)), key_of(name_of_copy(options.prefix, i))}) {
       if (exists(path)) {
-        throw error(errc::already_exists, {"a copy of this name is there already", path, "", "",
+        throw error(errc::already_exists, {"a copy with this name exists already", path, "", "",
                                            "choose another PREFIX, or remove the old copies"});
       }
     }
@@ -281,11 +281,13 @@ exit_status noisy_split(const noisy_split_options& options) {
   }
   if (!options.common.quiet) {
     const std::string last = options.copies == 1 ? "" : fmt::format(" to {}.{}", options.prefix, options.copies);
-    say(fmt::format("{}.1{}: {}, {} each, {} in all; each .bloom with a secret of its own in its .key", options.prefix,
-                    last, counted(lines, "line"), bytes_text(bytes), bytes_text(bytes * options.copies)));
-    say(fmt::format("one copy and its key take {} of all absent keys for present", rate_text(rate)));
-    if (options.copies > 1) say(fmt::format("all {} copies together: {}", options.copies, rate_text(together)));
-    say("a copy's no is certain: who tries all keys that there might be halves their number with each copy; "
+    say(fmt::format("{}.1{}: {}, {} each, {} in total; the secret of each .bloom file is in its .key file",
+                    options.prefix, last, counted(lines, "line"), bytes_text(bytes),
+                    bytes_text(bytes * options.copies)));
+    say(fmt::format("FPR of one copy: {}", rate_text(rate)));
+    if (options.copies > 1) say(fmt::format("FPR of all {} copies together: {}", options.copies, rate_text(together)));
+    say("note: each copy rules out about half of all absent keys with certainty, for anyone who can try all possible "
+        "keys; "
         "this is not differential privacy");
   }
   warn_if_wrong_size(options.prefix, *copies.front()->local(), *wanted.capacity);
@@ -303,7 +305,7 @@ exit_status noisy_check(const noisy_check_options& options) {
   const auto ask_all = [&](key_batch& batch) {
     batch.maybe.resize((batch.keys.size() + 63) / 64);
     copies.front()->contains(batch.prepared, batch.maybe);
-    // Each copy hashes with a secret of its own.
+    // Each copy hashes with its own secret.
     std::vector<key_hash> hashes;
     std::vector<std::uint64_t> maybe(batch.maybe.size());
     for (std::size_t i = 1; i < copies.size(); ++i) {
@@ -322,11 +324,11 @@ exit_status noisy_check(const noisy_check_options& options) {
 
 void add_noisy(command_line& line) {
   command& c = line.root.subcommand("noisy", "split a set into noisy copies for private sharing");
-  command& s = c.subcommand("split", "make the copies: each has a false-positive rate of 50% and its own secret");
+  command& s = c.subcommand("split", "create the copies, each with a false-positive rate of 50% and its own secret");
   auto& split = line.options_of(s, noisy_split);
   parsed(s, "--copies", split.copies, parse_count, "N",
-         "number of copies; together their false-positive rate is 0.5^N");
-  s.option("-o,--output", split.prefix, "PREFIX", "copies go to PREFIX.1.bloom, PREFIX.1.key and so on")
+         "number of copies; default 5; their joint false-positive rate is 0.5^N");
+  s.option("-o,--output", split.prefix, "PREFIX", "the files are PREFIX.1.bloom, PREFIX.1.key and so on")
       .required()
       .file();
   parsed(s, "-n,--capacity", split.capacity, parse_count, "N", "distinct keys to expect; default: counted");
@@ -340,8 +342,8 @@ void add_noisy(command_line& line) {
       .file();
   add_key_shape(line, k, check_them.inputs);
   k.flag("-v,--invert", check_them.invert, "print the lines whose key is certainly absent instead");
-  k.flag("-c,--count", check_them.count, "print their number only");
-  add_common(k, check_them.common, "print nothing; stop at the first");
+  k.flag("-c,--count", check_them.count, "print only the number of selected lines");
+  add_common(k, check_them.common, "print nothing; stop at the first selected line");
   k.example("bloomery noisy check members < names.txt");
   k.footer("Exit status: 0 some lines were selected, 1 none, 2 an error.");
 }

@@ -14,7 +14,7 @@ namespace {
   throw error(errc::invalid_argument, {what, option, "", "", hint});
 }
 
-// Notes of files name the file themselves. Warnings are said even if only they are wanted.
+// Notes about files begin with the name of the file. Warnings are printed even with --quiet.
 std::function<void(const std::string&)> notes_for(const named_filter& wanted, bool is_address) {
   if (is_address && wanted.quiet) return {};
   if (is_address) return [where = shown_name(wanted.name)](const std::string& note) { say(where + ": note: " + note); };
@@ -25,13 +25,13 @@ std::function<void(const std::string&)> notes_for(const named_filter& wanted, bo
 
 void set_chain(redis::open_options& options, const chain_options& chain) {
   if (!chain.scheme.empty() && chain.scheme != chain_scheme) {
-    throw error(errc::invalid_argument,
-                {"the scheme of a filter is stored with it", "--scheme", std::string(chain_scheme) + " or nothing",
-                 "'" + chain.scheme + "'", "leave it out"});
+    throw error(errc::invalid_argument, {"the scheme is stored with the filter", "--scheme", chain_scheme,
+                                         "'" + chain.scheme + "'", "leave out --scheme"});
   }
   options.guava_chain = chain.scheme == chain_scheme;
   if (chain.capacity.has_value() != chain.rate.has_value()) {
-    refuse("capacity and FPR of a Guava chain belong together", chain.capacity ? "-n" : "-p", "give both or neither");
+    refuse("a Guava chain needs both --capacity and --rate", chain.capacity ? "--capacity" : "--rate",
+           "give both or neither");
   }
   if (chain.capacity) options.chain = redis_chain_params{*chain.capacity, *chain.rate};
 }
@@ -62,33 +62,32 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
   if (is_address) refuse_time(wanted.now);
   if (writes) check_locks(wanted.name);
   if (options.guava_chain && options.wait_replicas != 0)
-    refuse("a chain does not wait for replicas", "--wait-replicas", "leave it out");
-  if (options.guava_chain && options.secret)
-    refuse("the bits of a chain are where the Java one has them, and that takes no secret", "--secret", "leave it out");
+    refuse("operations on a Guava chain do not wait for replicas", "--wait-replicas", "leave it out");
+  if (options.guava_chain && options.secret) refuse("a Guava chain has no secret", "--secret", "leave it out");
 
   std::unique_ptr<filter_handle> filter;
   try {
     filter = redis::open_filter(wanted.name, options);
   } catch (const redis_chain_params_unknown& e) {
     error_text text = e.text();
-    text.hint = "give -n and -p; build with them stores them";
+    text.hint = "give --capacity and --rate; 'bloomery build' stores them";
     throw error(e.code(), text);
   }
 
   if (!wanted.takes_layers && layered_filter_of(*filter) != nullptr) {
-    throw error(errc::incompatible,
-                {filter->parameters().has_window() ? "this file has the slices of a shared filter with a window"
-                                                   : "this file has the layers of a filter that has grown",
-                 wanted.name, "a filter of one layer", "several layers",
-                 "check, explain, info, verify and push take such a file"});
+    throw error(
+        errc::incompatible,
+        {filter->parameters().has_window() ? "this file contains the slices of a shared sliding-window filter"
+                                           : "this file contains the layers of a scalable filter",
+         wanted.name, "a filter of one layer", "several layers", "use it with check, explain, info, verify or push"});
   }
   const capabilities can = filter->capabilities();
   if (wanted.now && !filter->parameters().window().by_time()) {
     throw error(errc::invalid_argument,
-                {"the filter does not go by time", "--now", "", kind_text(filter->parameters()), "leave out --now"});
+                {"the filter has no window of time", "--now", "", kind_text(filter->parameters()), "leave out --now"});
   }
   if (wanted.chain.capacity && filter->parameters().scheme.empty())
-    refuse("the capacity of a filter is stored with it", "-n", "leave out -n and -p");
+    refuse("the capacity is stored with the filter", "--capacity", "leave out --capacity and --rate");
   if (wanted.now) filter->tick(*wanted.now);
   const any_filter* const local = filter->local();
   if (local != nullptr && local->opened_from() != nullptr && !wanted.quiet && !can.grows)

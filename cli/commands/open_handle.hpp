@@ -1,4 +1,4 @@
-// The filter that a command line names, opened once, of whatever kind it is.
+// Opening of the filter that a command line names, of any kind.
 #pragma once
 
 #include "cli/commands/common.hpp"
@@ -12,7 +12,7 @@
 
 namespace bloomery::cli {
 
-/// What the command line says of the filter to be opened.
+/// The options of the command line for opening a filter.
 struct named_filter {
   std::string name;                       ///< a path or an address
   std::string secret = {};                ///< the file of its secret key; empty: none
@@ -25,15 +25,15 @@ struct named_filter {
   bool takes_layers = false;                 ///< the command works on layered filters, which are not local()
 };
 
-/// Opens the filter. For writing it waits for another writer, compares every page with its checksum, and makes sure of
-/// the space that commit() needs.
+/// Opens the filter. For writing, waits for another writer, verifies every page, and reserves the disk space that
+/// commit() needs.
 ///
-/// @param to_remove  refuse a filter from which keys cannot be removed, before it is touched
+/// @param to_remove  refuses a filter from which keys cannot be removed, before opening it for writing
 /// @throws error  as redis::open_filter; invalid_argument: options that the filter does not take
 std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mode = access::read_only,
                                            bool to_remove = false);
 
-/// The name as messages and JSON give it: an address without its password.
+/// The name in messages and JSON: an address without its password.
 std::string shown_name(const std::string& name);
 
 }  // namespace bloomery::cli

@@ -3,6 +3,7 @@
 #include "app/numbers.hpp"
 #include "cli/commands/common.hpp"
 #include "cli/commands/grammar.hpp"
+#include "cli/text/color.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/params.hpp>
@@ -20,7 +21,7 @@ preference parse_preference(const std::string& text, const std::string& option) 
   for (const preference prefer : {preference::speed, preference::memory}) {
     if (text == name_of(prefer)) return prefer;
   }
-  throw error(errc::invalid_argument, {"no such preference", option, "speed or memory", "'" + text + "'", ""});
+  throw error(errc::invalid_argument, {"unknown preference", option, "speed or memory", "'" + text + "'", ""});
 }
 
 }  // namespace
@@ -30,13 +31,13 @@ void add_size(command& c, making_options& o, bool bits) {
   parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate at that number: 1%, 1e-4, '1 in 1000'")
       .group(of_size);
   if (!bits) return;
-  parsed(c, "-m,--bits", o.bits, parse_bits, "SIZE", "size: bits (1000000, 8Mbit) or bytes (64MiB)").group(of_size);
+  parsed(c, "-m,--bits", o.bits, parse_bits, "SIZE", "size in bits (1000000, 8Mbit) or bytes (64MiB)").group(of_size);
   parsed(c, "-k,--probes", o.probes, parse_count, "N", "bits set per key, 1 to 255").group(of_size);
 }
 
 void add_preference(command& c, making_options& o) {
   parsed(c, "--prefer", o.prefer, parse_preference, "speed|memory",
-         "choose the layout for speed (default) or for less memory")
+         "choose the layout for speed (default) or for memory")
       .suggest("speed, memory")
       .group(of_size);
 }
@@ -45,11 +46,11 @@ void add_kind(command& c, making_options& o) {
   c.option("--layout", o.layout, "NAME", layout_names()).suggest(layout_names()).group(of_size);
   add_preference(c, o);
   c.option("--hash", o.hash, "NAME", hash_help).suggest(hash_names()).group(of_size);
-  c.option("--seed", o.seed, {}, "N", "another family of hashes; not a secret").group(of_size);
+  c.option("--seed", o.seed, {}, "N", "hash seed (not a secret)").group(of_size);
 }
 
 void add_now(command& c, std::optional<std::uint64_t>& now) {
-  parsed(c, "--now", now, parse_time, "TIME", "the current time, seconds since 1970; default: the clock's")
+  parsed(c, "--now", now, parse_time, "TIME", "current time in seconds since 1970; default: the system clock")
       .group(of_windows);
 }
 
@@ -76,12 +77,12 @@ void add_key_shape(command_line& line, command& c, input_options& o) {
     o.quiet = quiet != nullptr && verb.given(*quiet);
   });
   c.flag("-0,--null", o.nul_separated, "lines end with NUL").group(of_input);
-  c.flag("--text", o.as_text, "read binary data and archives as lines, too").group(of_input);
+  c.flag("--text", o.as_text, "read binary data and archives as lines").group(of_input);
   c.flag("--crlf", o.crlf, "lines end with CR LF; the CR is not part of the key").group(of_input);
   parsed(c, "-d,--delimiter", o.delimiter, parse_delimiter, "TEXT",
-         "text between fields (-f), also \\t, \\xHH; default TAB, in CSV a comma")
+         "field separator for -f, also \\t, \\xHH; default TAB, in CSV a comma")
       .group(of_input);
-  parsed(c, "-f,--field", o.fields, parse_fields, "FIELDS", "the key is this field or these: 1,3-5; in CSV also names")
+  parsed(c, "-f,--field", o.fields, parse_fields, "FIELDS", "fields that form the key: 1,3-5; in CSV also column names")
       .group(of_input);
   c.flag("--csv", o.csv, "input is CSV; quoted fields may contain separators and line breaks").group(of_input);
   c.flag("--header", o.header, "each CSV file begins with a header; implied by a name in -f").group(of_input);
@@ -96,14 +97,15 @@ void add_times(command& c, input_options& o) {
        [&o](const std::string& text) {
          const auto one = [](auto list) {
            if (list.size() == 1) return std::optional(list.front());
-           throw error(errc::invalid_argument, {"a record has one time", "--time-field", "one field", "a list", ""});
+           throw error(errc::invalid_argument,
+                       {"a record has only one time", "--time-field", "one field", "a list", ""});
          };
          if (text.starts_with('.') || text.starts_with('['))
            o.time.path = one(parse_json_paths(text, "--time-field"));
          else
            o.time.field = one(parse_fields(text, "--time-field"));
        },
-       "FIELD", "the time of a record: a field, 4-5 with the text between, or a path")
+       "FIELD", "the time of a record: a field (4), joined fields (4-5) or a path")
       .group(of_windows);
   c.option(
        "--time-format",
@@ -111,7 +113,7 @@ void add_times(command& c, input_options& o) {
          o.time.format = time_format::parse(text, "--time-format");
          o.format_is_set = true;
        },
-       "FORMAT", "iso8601, rfc3339, clf, epoch, epoch-ms or a pattern of strptime")
+       "FORMAT", "iso8601, rfc3339, clf, epoch, epoch-ms or a strptime pattern")
       .suggest("iso8601, rfc3339, clf, epoch, epoch-ms")
       .group(of_windows);
 }
@@ -120,34 +122,49 @@ void say_notes(const input_notes& notes) {
   std::uint64_t lacking = 0;
   for (const auto& [files, count] : notes.lacking) lacking += count;
   if (lacking > 0) {
-    say(fmt::format("warning: {} no value for the key or a part of it, which is empty then",
+    say(fmt::format("warning: {} no value for the key or a part of it, which is then empty",
                     lacking == 1 ? "1 record has" : count_text(lacking) + " records have"));
   }
   if (notes.late > 0) {
-    say(fmt::format("warning: {} older than the window when read, and taken as of the newest time before",
+    say(fmt::format("warning: {} older than the window and inserted with the newest time so far",
                     notes.late == 1 ? "1 record was" : count_text(notes.late) + " records were"));
   }
 }
 
 void add_inputs(command_line& line, command& c, input_options& o) {
-  c.positional("INPUT", o.files, "files of keys, one per line, also compressed; none, -: standard input").file();
+  c.positional("INPUT", o.files, "files of keys, one per line, may be compressed; - or none: stdin").file();
   add_key_shape(line, c, o);
 }
 
 unsigned default_threads() { return std::min(4u, std::max(1u, std::thread::hardware_concurrency())); }
 
 void add_common(command& c, common_options& o, const std::string& quiet) {
-  c.option("-j,--threads", o.threads, {1, 256}, "N", "threads, 1 to 256; default: the processors, at most 4")
+  c.option("-j,--threads", o.threads, {1, 256}, "N", "threads, 1 to 256; default: processors, at most 4")
       .group(of_all_verbs);
   c.flag("-q,--quiet", o.quiet, quiet).group(of_all_verbs);
   c.flag(
-       "--no-progress", [&o] { o.progress = false; }, "no progress bar")
+       "--no-progress", [&o] { o.progress = false; }, "show no progress bar")
       .group(of_all_verbs);
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
 }
 
+void add_color(command& c) {
+  for (command& sub : c.subcommands()) add_color(sub);
+  if (!c.subcommands().empty()) return;
+  c.option(
+       "--color",
+       [](const std::string& text) {
+         set_color_mode(text == "always"  ? color_mode::always
+                        : text == "never" ? color_mode::never
+                                          : color_mode::automatic);
+       },
+       "WHEN", "color the output: auto (default: on terminals), always or never")
+      .one_of({"auto", "always", "never"})
+      .group(of_all_verbs);
+}
+
 void add_secret(command& c, std::string& secret) {
-  c.option("--secret", secret, "KEYFILE", "the filter's secret key, a file that keygen makes").file();
+  c.option("--secret", secret, "KEYFILE", "file with the secret key of the filter, made by keygen").file();
 }
 
 namespace {
@@ -166,26 +183,26 @@ bool no_lock() { return locks_are_optional; }
 void add_no_verify(command& c, file_check& check) {
   c.flag(
        "--no-verify", [&check] { check = file_check::header; },
-       "do not compare pages with their checksums; damage goes unnoticed")
+       "skip checksums; a damaged file then gives wrong answers")
       .group(of_all_verbs);
 }
 
-// ---- options of filters on servers ----------------------------------------------------------------------------------
+// ---- options for filters on servers ---------------------------------------------------------------------------------
 
 void add_server(command& c, server_options& o) {
-  c.option("--tls-ca", o.authorities, "FILE", "TLS certificates to trust; default: the system's")
-      .file()
-      .group(on_redis);
-  c.option("--tls-cert", o.certificate, "FILE", "the TLS certificate of this client").file().group(on_redis);
-  c.option("--tls-key", o.certificate_key, "FILE", "the private key of the TLS certificate").file().group(on_redis);
+  if (argument* const threads = c.find("--threads")) threads->describe(threads->help + "; 1 with an address");
+  c.option("--tls-ca", o.authorities, "FILE", "CA certificates (default: the system's)").file().group(on_redis);
+  c.option("--tls-cert", o.certificate, "FILE", "client certificate").file().group(on_redis);
+  c.option("--tls-key", o.certificate_key, "FILE", "private key of the client certificate").file().group(on_redis);
   c.option(
        "--timeout", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--timeout"); }, "DURATION",
-       "limit for an exchange with the servers, retries included; default 10s")
+       "time limit of a request, retries included; default 10s")
       .group(on_redis);
 }
 
 void add_waiting(command& c, server_options& o) {
-  c.option("--wait-replicas", o.wait_replicas, {0, 1000}, "N", "wait until this many replicas have each insert")
+  c.option("--wait-replicas", o.wait_replicas, {0, 1000}, "N",
+           "wait until this many replicas have received each insert")
       .group(on_redis);
 }
 
@@ -195,7 +212,7 @@ void add_from_replicas(command& c, server_options& o) {
 
 void add_on_damage(command& c, server_options& o) {
   c.option("--on-damage", o.on_damage, "error|maybe",
-           "key in a lost shard: stop with an error (default), or report present")
+           "for keys in a lost shard: fail (default), or report them present")
       .one_of({"error", "maybe"})
       .group(on_redis);
 }
@@ -203,33 +220,33 @@ void add_on_damage(command& c, server_options& o) {
 void add_life(command& c, sharing_options& o) {
   c.option(
        "--shards", [&o](const std::string& text) { o.shards = parse_count(text, "--shards"); }, "N",
-       "parts the filter is spread over, for good; default: by its size")
+       "number of shards, cannot be changed later; default: by size")
       .group(on_redis);
   c.option(
        "--ttl", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--ttl"); }, "DURATION",
-       "the whole filter expires after this time: 7d, 90min")
+       "the filter expires after this time: 7d, 90min")
       .group(on_redis);
 }
 
 void add_sharing(command& c, sharing_options& o) {
   c.option(
        "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); }, "N",
-       "the filter grows up to this many keys; it starts with -n")
+       "the filter grows up to this many keys, starting with -n")
       .group(on_redis);
   add_life(c, o);
 }
 
 void add_chain(command& c, chain_options& o) {
-  c.option("--scheme", o.scheme, "NAME", "guava-chain: FILTER is a chain of bitmaps, as made by a Java service")
+  c.option("--scheme", o.scheme, "NAME", "guava-chain: FILTER is a chain of bitmaps shared with Java")
       .suggest("guava-chain")
       .group(on_redis);
   c.option(
-       "-n,--capacity", [&o](const std::string& text) { o.capacity = parse_count(text, "-n"); }, "N",
-       "keys per bitmap of a chain, if the chain does not say")
+       "-n,--capacity", [&o](const std::string& text) { o.capacity = parse_count(text, "--capacity"); }, "N",
+       "keys per bitmap of the chain, unless stored with it")
       .group(on_redis);
   c.option(
-       "-p,--rate", [&o](const std::string& text) { o.rate = parse_rate(text, "-p"); }, "RATE",
-       "false-positive rate per bitmap of a chain, likewise")
+       "-p,--rate", [&o](const std::string& text) { o.rate = parse_rate(text, "--rate"); }, "RATE",
+       "false-positive rate per bitmap of the chain, unless stored with it")
       .group(on_redis);
 }
 

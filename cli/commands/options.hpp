@@ -1,4 +1,4 @@
-// Options that several commands have in common: each group as a struct, beside the function that adds it to a grammar.
+// Options shared by several commands: each group is a struct with a function that adds it to a grammar.
 #pragma once
 
 #include "app/layout_choice.hpp"
@@ -18,20 +18,20 @@ using namespace app;
 struct command_line;
 class command;
 
-/// As grep: 0 something was found, 1 nothing was, 2 an error. Commands that do not search succeed with 0. 3: the work was
-/// done, but the result misses a target: the target FPR, or --max-loss.
+/// As for grep: 0 found, 1 not found, 2 an error. Commands that do not search succeed with 0. 3: the work was done, but
+/// the result misses a target: the target FPR, or --max-loss.
 enum class exit_status : int { found = 0, nothing = 1, error = 2, target_missed = 3 };
 
-// ---- of most commands -----------------------------------------------------------------------------------------------
+// ---- options of most commands ---------------------------------------------------------------------------------------
 
 // Headings in --help.
 inline constexpr const char* of_size = "Size and layout";
 inline constexpr const char* of_windows = "Sliding window";
-inline constexpr const char* of_input = "Form of the input";
+inline constexpr const char* of_input = "Input format";
 inline constexpr const char* on_redis = "With an address";  ///< options for filters on servers
 inline constexpr const char* of_all_verbs = "General";
 
-inline constexpr const char* file_or_address = "the filter's file or address";
+inline constexpr const char* file_or_address = "file or address of the filter";
 
 inline constexpr const char* hash_help = "xxh3_64, xxh3, murmur3, mix, identity, or siphash with --secret";
 
@@ -41,10 +41,10 @@ inline constexpr const char* addresses =
     "rediss+cluster:// and rediss+sentinel://. The user and password are read from "
     "BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD.";
 
-/// The threads of a command that -j says nothing of: the machine's, but no more than 4.
+/// The default number of threads: the processors of the machine, at most 4.
 unsigned default_threads();
 
-/// What most commands share.
+/// Options of most commands.
 struct common_options {
   unsigned threads = default_threads();
   bool quiet = false;
@@ -57,7 +57,10 @@ void add_common(command& c, common_options& o, const std::string& quiet);
 
 void add_secret(command& c, std::string& secret);
 
-/// --no-lock, of all commands that write a local filter.
+/// --color, for a command without subcommands, otherwise for all of these.
+void add_color(command& c);
+
+/// --no-lock, for all commands that write a local filter.
 void add_no_lock(command& c);
 
 /// Whether --no-lock was given: create_options::no_lock.
@@ -68,21 +71,21 @@ void add_no_verify(command& c, file_check& check);
 
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
-// The input_options are checked when the whole line is parsed.
+// The input_options are checked after the command line is parsed.
 void add_inputs(command_line& line, command& c, input_options& o);
 void add_key_shape(command_line& line, command& c, input_options& o);
 
 /// --time-field and --time-format, for commands that fill windows by time.
 void add_times(command& c, input_options& o);
 
-/// Warns of what the command met in its inputs.
+/// Prints warnings about the inputs.
 void say_notes(const input_notes& notes);
 
-// ---- filters to be made ---------------------------------------------------------------------------------------------
+// ---- new filters ----------------------------------------------------------------------------------------------------
 
 /// Options of sliding-window filters.
 struct window_options {
-  std::optional<window_length> length;  ///< --window or --window-keys; absent: another filter
+  std::optional<window_length> length;  ///< --window or --window-keys; absent: no window
   std::optional<std::uint64_t> now;     ///< --now, milliseconds since 1970; the system's clock if absent
 
   /// The option of the length, "--window" if it is absent.
@@ -92,7 +95,7 @@ struct window_options {
 void add_window(command& c, window_options& o);
 void add_now(command& c, std::optional<std::uint64_t>& now);
 
-/// Parameters of a filter to be made; what is absent is derived. The base has -n, -p, -m, -k and --prefer.
+/// Parameters of a new filter; absent ones are derived. The base has -n, -p, -m, -k and --prefer.
 struct making_options : size_request {
   std::string layout;
   std::string scheme;
@@ -101,18 +104,18 @@ struct making_options : size_request {
   std::uint64_t seed = 0;
   std::string secret;     ///< file of the secret key; empty: none
   bool counting = false;  ///< --counting: keys can be removed
-  bool growing = false;   ///< --grow: with a log, so that it can be made larger
+  bool growing = false;   ///< --grow: the filter can grow
   window_options window;  ///< --window, --window-keys: old keys expire
 };
 
-/// @param bits  -m and -k, too
+/// @param bits  also adds -m and -k
 void add_size(command& c, making_options& o, bool bits);
 void add_preference(command& c, making_options& o);
 void add_kind(command& c, making_options& o);
 
 // ---- filters on servers ---------------------------------------------------------------------------------------------
 
-/// How to reach the servers of a shared filter (redis.hpp), and what is asked of them. None of it goes with a file.
+/// Options for the servers of a shared filter (redis.hpp). Refused for files.
 struct server_options {
   std::uint64_t wait_replicas = 0;            ///< --wait-replicas
   bool from_replicas = false;                 ///< --replicas
@@ -128,21 +131,21 @@ void add_waiting(command& c, server_options& o);
 void add_from_replicas(command& c, server_options& o);
 void add_on_damage(command& c, server_options& o);
 
-/// What else a shared filter is made with. None of it goes with a file.
+/// Further parameters of a new shared filter. Refused for files.
 struct sharing_options {
   std::optional<std::uint64_t> most_keys;     ///< --max-keys
   std::optional<std::uint64_t> shards;        ///< --shards
-  std::optional<std::uint64_t> milliseconds;  ///< --ttl: all of it expires
+  std::optional<std::uint64_t> milliseconds;  ///< --ttl
 };
 
 void add_life(command& c, sharing_options& o);
 void add_sharing(command& c, sharing_options& o);
 
-/// A chain of bitmaps on servers (redis/chain.hpp), which does not say that it is one. None of it goes with a file.
+/// Options for a Guava chain (redis/chain.hpp), which is not recognised by its keys. Refused for files.
 struct chain_options {
   std::string scheme;                     ///< --scheme: guava-chain, or empty
-  std::optional<std::uint64_t> capacity;  ///< -n, if the chain does not say
-  std::optional<double> rate;             ///< -p, likewise
+  std::optional<std::uint64_t> capacity;  ///< -n, unless stored with the chain
+  std::optional<double> rate;             ///< -p, unless stored with the chain
 };
 
 void add_chain(command& c, chain_options& o);

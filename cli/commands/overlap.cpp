@@ -1,4 +1,4 @@
-// bloomery overlap A B: how many keys two filters have in common, as far as their bits can tell.
+// bloomery overlap A B: estimates from the bits how many keys two filters have in common.
 //
 //   $ bloomery overlap mon.bloom tue.bloom
 //   keys in A     30,035 +- 114
@@ -40,7 +40,7 @@ exit_status overlap_of(const overlap_options& options) {
   const std::unique_ptr<filter_handle> b = open_handle({.name = options.b, .facts_only = true, .check = options.check});
   const params& p = a->parameters();
   check_compatible(options.a, p, options.b, b->parameters());
-  refuse_unless_plain(p, options.a, "overlap", "compare plain filters made of their keys");
+  refuse_unless_plain(p, options.a, "overlap", "compare plain filters of their keys");
   const shared_ones ones = count_shared(a->local()->bytes(), b->local()->bytes());
   const overlap o = estimate_overlap(p, ones);
   const bool full = !std::isfinite(o.keys_either.value);
@@ -71,10 +71,10 @@ exit_status overlap_of(const overlap_options& options) {
     line("A", fmt::format("{}: {}", options.a, keys(o.keys_a)));
     line("B", fmt::format("{}: {}", options.b, keys(o.keys_b)));
     line("either", keys(o.keys_either));
-    line("shared bits", fmt::format("{}; {} if they had no key in common", count_text(ones.both),
+    line("shared bits", fmt::format("{}; expected without common keys: {}", count_text(ones.both),
                                     count_text(static_cast<std::uint64_t>(std::llround(o.shared_by_chance)))));
     if (full) {
-      line("both", "unknown: together the filters are full");
+      line("both", "unknown: all bits are set");
     } else if (empty) {
       line("both", std::string("none: ") +
                        (ones.a == 0 && ones.b == 0 ? "both filters are"
@@ -86,7 +86,7 @@ exit_status overlap_of(const overlap_options& options) {
       line("Jaccard", fmt::format("{:.4f} +- {:.4f}", o.jaccard.value, o.jaccard.margin()));
     } else {
       line("both",
-           fmt::format("too few to tell: fewer than {} would be lost in chance here",
+           fmt::format("not detectable: fewer than {} are within chance",
                        counted(static_cast<std::uint64_t>(std::ceil(3 * o.keys_both.sigma)) + 1, "common key")));
     }
   }
@@ -99,8 +99,8 @@ exit_status overlap_of(const overlap_options& options) {
 void add_overlap(command_line& line) {
   command& c = line.root.subcommand("overlap", "estimate how many keys two filters have in common");
   auto& o = line.options_of(c, overlap_of);
-  c.positional("A", o.a, "a filter's file").required().file();
-  c.positional("B", o.b, "another, of the same kind and size").required().file();
+  c.positional("A", o.a, "file of a filter").required().file();
+  c.positional("B", o.b, "file of another filter of the same kind and size").required().file();
   add_no_verify(c, o.check);
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   c.example("bloomery overlap mon.bloom tue.bloom");

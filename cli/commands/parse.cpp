@@ -1,4 +1,5 @@
-// The only file that includes CLI11: it separates the words of a verb into options with their values and other words.
+// The parser of the command line. CLI11 separates the words of a verb into options with values and other words; no
+// other file includes it.
 #include "cli/commands/parse.hpp"
 
 #include "cli/text/suggest.hpp"
@@ -18,11 +19,20 @@ namespace {
 const std::vector<std::string> help_flags = {"-h", "--help"};
 const std::vector<std::string> version_flags = {"-V", "--version"};
 
+// A word in quotes; only the beginning of a very long one.
+std::string quoted(const std::string& word) {
+  constexpr std::size_t most = 60;
+  if (word.size() <= most) return "'" + word + "'";
+  std::size_t end = most - 3;
+  while (end > 0 && (static_cast<unsigned char>(word[end]) & 0xC0) == 0x80) --end;  // not within a UTF-8 character
+  return "'" + word.substr(0, end) + "...'";
+}
+
 bool is_one_of(const std::string& word, const std::vector<std::string>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// ---- the verb -------------------------------------------------------------------------------------------------------
+// ---- verbs ----------------------------------------------------------------------------------------------------------
 
 }  // namespace
 
@@ -34,21 +44,20 @@ command& subcommand_of(command& c, const std::string& word) {
     names.push_back(sub.name());
     all += (all.empty() ? "" : ", ") + sub.name();
   }
-  if (word.starts_with('-')) c.refuse("no such option", "", "", "'" + word + "'");
-  if (names.empty()) c.refuse("has no commands of its own", c.path(), "", "'" + word + "'");
+  if (names.empty()) c.refuse("has no subcommands", c.path(), "", quoted(word));
   const std::string meant = nearest(word, names);
-  c.refuse("no such command", "", "one of " + all, "'" + word + "'",
+  c.refuse("unknown command", "", "one of " + all, quoted(word),
            meant.empty() ? "" : "did you mean '" + c.path() + " " + meant + "'?");
 }
 
-// ---- the words of a verb --------------------------------------------------------------------------------------------
+// ---- words of a verb ------------------------------------------------------------------------------------------------
 
 namespace {
 
 struct sorted_words {
-  std::vector<std::pair<const argument*, std::string>> options;  // with their values, in the order of the grammar
-  std::vector<std::string> others;                               // arguments without an option
-  std::vector<std::string> unknown;                              // options that the verb lacks
+  std::vector<std::pair<const argument*, std::string>> options;  // with values, in the order of the grammar
+  std::vector<std::string> others;                               // positional arguments
+  std::vector<std::string> unknown;                              // options that the verb does not have
   bool help = false;
 };
 
@@ -58,14 +67,14 @@ std::string joined(const std::vector<std::string>& names) {
   return all;
 }
 
-// CLI11 reports a missing value only as text; it can only be that of the last word's option.
+// CLI11 reports a missing value only as text; the option can only be the last word.
 [[noreturn]] void refuse_missing_value(const command& verb, const std::string& last) {
   const argument* const option = verb.find(last.starts_with("--") ? last : std::string("-") + last.back());
   verb.refuse("missing value", option == nullptr ? last : option->name(), option == nullptr ? "" : option->value_name,
               "");
 }
 
-// The words as CLI11 reads them right: for an empty value, "--output=", it would take the next word.
+// Splits "--output=" into the option and an empty value, because CLI11 would take the next word as the value.
 std::vector<std::string> with_empty_values(const command& verb, const std::vector<std::string>& words) {
   std::vector<std::string> all;
   bool only_others = false;
@@ -75,7 +84,7 @@ std::vector<std::string> with_empty_values(const command& verb, const std::vecto
     const std::string name = word.substr(0, equals);
     const argument* const option = equals == std::string::npos ? nullptr : verb.find(name);
     if (option != nullptr && option->is_flag())
-      verb.refuse("takes no value", name, "", "'" + word.substr(equals + 1) + "'");
+      verb.refuse("takes no value", name, "", quoted(word.substr(equals + 1)));
     if (option != nullptr && equals + 1 == word.size()) {
       all.push_back(name);
       all.emplace_back();
@@ -107,7 +116,7 @@ sorted_words sort_words(const command& verb, std::vector<std::string> words) {
   words = with_empty_values(verb, words);
   const std::string last = words.empty() ? "" : words.back();
   const bool wants_help = asks_for_help(words);
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::reverse(words.begin(), words.end());  // the order that CLI11 expects
   try {
     app.parse(std::move(words));
   } catch (const CLI::ArgumentMismatch&) {
@@ -123,7 +132,7 @@ sorted_words sort_words(const command& verb, std::vector<std::string> words) {
   sorted.help = help->count() > 0;
   for (const auto& [a, option] : options) {
     for (const std::string& value : option->results()) {
-      if (a->is_flag() && value != "true") verb.refuse("takes no value", a->name(), "", "'" + value + "'");
+      if (a->is_flag() && value != "true") verb.refuse("takes no value", a->name(), "", quoted(value));
       sorted.options.emplace_back(a, a->is_flag() ? "" : value);
     }
   }
@@ -140,14 +149,28 @@ sorted_words sort_words(const command& verb, std::vector<std::string> words) {
   return sorted;
 }
 
-// A long option may be mistyped.
+// Suggests an option if a long one is mistyped, and "--" if the word may be a key.
 [[noreturn]] void refuse_unknown(const command& verb, const std::string& word) {
   std::vector<std::string> names = {"--help"};
+  if (verb.parent() == nullptr) names.push_back("--version");
+  std::string hint;
   for (const argument& a : verb.arguments()) {
     if (!a.is_positional()) names.push_back(a.name());
+    if (!word.starts_with("--") && a.is_positional() && a.is_repeatable && !a.is_file && a.suggestions.empty())
+      hint = "to pass a " + a.name() + " that begins with -, put -- before it";
   }
   const std::string meant = word.starts_with("--") ? nearest(word.substr(0, word.find('=')), names) : "";
-  verb.refuse("no such option", "", "", "'" + word + "'", meant.empty() ? "" : "did you mean '" + meant + "'?");
+  if (!meant.empty()) hint = "did you mean '" + meant + "'?";
+  verb.refuse("unknown option", "", "", quoted(word), hint);
+}
+
+// The word of the command line that CLI11 reports as unknown. Of "-0.5" it takes "-0" and reports "-.5".
+std::string original_of(const std::string& unknown, const std::vector<std::string>& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  const auto at = std::find_if(words.begin(), end, [&](const std::string& word) {
+    return word.starts_with('-') && !word.starts_with("--") && word.ends_with(unknown.substr(1));
+  });
+  return unknown.starts_with("--") || at == end || unknown.size() < 3 ? unknown : *at;
 }
 
 void give_positionals(command& verb, const std::vector<std::string>& words) {
@@ -162,7 +185,7 @@ void give_positionals(command& verb, const std::vector<std::string>& words) {
       }
     }
   }
-  if (word != words.end()) verb.refuse("unexpected argument", "", "", "'" + *word + "'");
+  if (word != words.end()) verb.refuse("unexpected argument", "", "", quoted(*word));
 }
 
 }  // namespace
@@ -177,13 +200,15 @@ request parse(command& root, const std::vector<std::string>& words) {
       help = true;
     } else if (verb == &root && is_one_of(*word, version_flags)) {
       return {request::kind::version, verb};
+    } else if (word->starts_with('-')) {
+      refuse_unknown(*verb, *word);
     } else {
       verb = &subcommand_of(*verb, *word);
     }
   }
   const sorted_words sorted = sort_words(*verb, {word, words.end()});
   if (help || sorted.help) return {request::kind::help, verb};
-  if (!sorted.unknown.empty()) refuse_unknown(*verb, sorted.unknown.front());
+  if (!sorted.unknown.empty()) refuse_unknown(*verb, original_of(sorted.unknown.front(), {word, words.end()}));
   for (const auto& [option, value] : sorted.options) verb->give(*option, value);
   give_positionals(*verb, sorted.others);
   verb->finish();

@@ -8,13 +8,13 @@
 
 namespace bloomery::cli {
 
-/// What a command line asks for.
+/// A parsed command line.
 struct request {
   enum class kind {
     run,
     help,
     version,
-    list,  ///< no verb was given: the verbs are listed, which is an error
+    list,  ///< no command was given, which is an error
   };
 
   kind what = kind::run;

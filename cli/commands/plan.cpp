@@ -1,11 +1,11 @@
-// bloomery plan: give two of keys, error rate and size, get the third, for each layout.
+// bloomery plan: computes the third of capacity, FPR and size from the other two, for each layout.
 //
 //   $ bloomery plan -n 1M -p 1%
-//   layout          bits a key        size  probes             keys  error at that
-//   split_block          10.53    1.26 MiB       8        1,000,000            1 %  taken
-//   split_block512       10.10     1.2 MiB       8        1,000,000            1 %  slower than split_block
+//   layout          bits per key        size  probes         capacity         FPR
+//   split_block            10.53    1.26 MiB       8        1,000,000          1%  chosen
+//   split_block512         10.10     1.2 MiB       8        1,000,000          1%  slower than split_block
 //   ...
-//   Take split_block: the quickest of 5 within 25 % of the least memory (classic, 9.59 bits a key).
+//   Choose split_block: the fastest of 5 within 25% of the least memory (classic, 9.59 bits per key).
 #include "cli/commands/plan.hpp"
 #include "app/advice_text.hpp"
 #include "app/layout_choice.hpp"
@@ -24,6 +24,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -32,24 +33,24 @@ namespace {
 
 std::string advice(const std::vector<layout_plan>& plans) {
   const layout_plan& chosen = chosen_of(plans);
-  return "Take " + chosen.p.layout + ": " + chosen.reason + ".";
+  return "Choose " + chosen.p.layout + ": " + chosen.reason + ".";
 }
 
 // A table cell padded to the right.
 std::string cell(const std::string& text, std::size_t width) { return fmt::format("{:>{}}", text, width); }
 
 void print_plans(const std::vector<layout_plan>& plans, output& out) {
-  out.write("layout          bits a key        size  probes             keys  error at that\n");
+  out.write("layout          bits per key        size  probes         capacity           FPR\n");
   for (const layout_plan& plan : plans) {
     const params& p = plan.p;
     if (!plan.possible()) {
       out.write(fmt::format("{:<15} {}\n", p.layout, plan.problem));
       continue;
     }
-    out.write(fmt::format("{:<15} {} {} {} {} {}  {}\n", p.layout, cell(fmt::format("{:.2f}", plan.bits_per_key()), 10),
+    out.write(fmt::format("{:<15} {} {} {} {} {}  {}\n", p.layout, cell(fmt::format("{:.2f}", plan.bits_per_key()), 12),
                           cell(bytes_text(bytes_for(p.geometry.bits)), 11), cell(std::to_string(p.geometry.probes), 7),
                           cell(count_text(p.capacity), 16), cell(rate_text(plan.rate), 14),
-                          plan.chosen ? "taken" : plan.reason));
+                          plan.chosen ? "chosen" : plan.reason));
   }
   out.write(advice(plans) + "\n");
 }
@@ -81,7 +82,7 @@ nlohmann::ordered_json as_json(const std::vector<layout_plan>& plans, preference
           {"reason", chosen.reason}};
 }
 
-// How large filters are, for a first idea. The sizes are classic's, exact.
+// Typical filter sizes. The sizes are those of the classic layout.
 struct table_line {
   double rate;
   std::uint64_t keys;
@@ -90,15 +91,21 @@ struct table_line {
 constexpr table_line table_lines[] = {{1e-2, 1'000},   {1e-3, 1'000},     {1e-4, 1'000},     {1e-4, 10'000},
                                       {1e-4, 100'000}, {1e-4, 1'000'000}, {1e-5, 1'000'000}, {1e-6, 1'000'000}};
 
-// Thousands of bytes in KiB, millions in MB, as the table has been printed elsewhere.
+// All sizes in KiB, so that they can be compared.
 std::string table_size(std::uint64_t bytes) {
-  const auto value = static_cast<double>(bytes);
-  return value < 1e6 ? fmt::format("{:.3g} KiB", value / 1024) : fmt::format("{:.2f} MB", value / 1e6);
+  const double kib = static_cast<double>(bytes) / 1024;
+  return (kib < 100 ? fmt::format("{:.3g}", kib) : count_text(static_cast<std::uint64_t>(std::llround(kib)))) + " KiB";
 }
+
+// [M. Ceglowski, "Using Bloom Filters", perl.com 2004] has this table: "1.87 K" for 1% and 1,000 keys, and so on.
+constexpr const char* note_on_the_article =
+    "Sizes of the layout classic. The table in the article \"Using Bloom Filters\" (perl.com, 2004) contradicts its "
+    "own\n"
+    "formula: its sizes are 1.56 times as large.\n";
 
 void print_table(bool json, output& out) {
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();
-  if (!json) out.write("error rate        keys        size  bytes a key\n");
+  if (!json) out.write("target FPR        keys        size  bytes per key\n");
   for (const table_line& l : table_lines) {
     const std::uint64_t bits = layouts::classic::bits_for(l.keys, l.rate);
     const std::uint64_t bytes = bytes_for(bits);
@@ -107,21 +114,20 @@ void print_table(bool json, output& out) {
       lines.push_back(
           {{"rate", l.rate}, {"keys", l.keys}, {"bits", bits}, {"bytes", bytes}, {"bytes_a_key", bytes_a_key}});
     } else {
-      out.write(fmt::format("{} {} {} {}\n", cell(fmt::format("{:g} %", l.rate * 100), 10),
-                            cell(count_text(l.keys), 11), cell(table_size(bytes), 11),
-                            cell(fmt::format("{:.2f}", bytes_a_key), 12)));
+      out.write(fmt::format("{} {} {} {}\n", cell(fmt::format("{:g}%", l.rate * 100), 10), cell(count_text(l.keys), 11),
+                            cell(table_size(bytes), 11), cell(fmt::format("{:.2f}", bytes_a_key), 14)));
     }
   }
-  if (json) out.write(json_line({{"table", lines}}));
+  out.write(json ? json_line({{"table", lines}}) : note_on_the_article);
 }
 
-// Which layout is taken at which rate, for docs/choice.md.
+// The layout chosen at each rate, for docs/choice.md.
 constexpr double choice_rates[] = {0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 1e-3, 5e-4, 1e-4, 1e-5, 1e-6};
 constexpr std::uint64_t choice_keys = 1'000'000;
 
 void print_choices(std::uint64_t keys, preference prefer, bool json, output& out) {
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();
-  if (!json) out.write("error rate  layout          bits a key  probes  more than the least\n");
+  if (!json) out.write("target FPR  layout          bits per key  probes  more than the least\n");
   for (const double rate : choice_rates) {
     const std::vector<candidate> all = layout_candidates(keys, rate, prefer);
     const auto chosen = std::find_if(all.begin(), all.end(), [](const candidate& c) { return c.chosen; });
@@ -131,7 +137,7 @@ void print_choices(std::uint64_t keys, preference prefer, bool json, output& out
     }
     if (chosen == all.end()) {
       throw error(errc::too_large,
-                  {"no layout does this: " + reason_text(all.back()), "-n", "", std::to_string(keys), ""});
+                  {"no layout is possible: " + reason_text(all.back()), "--capacity", "", std::to_string(keys), ""});
     }
     if (json) {
       lines.push_back({{"rate", rate},
@@ -146,16 +152,17 @@ void print_choices(std::uint64_t keys, preference prefer, bool json, output& out
     }
     const double more = 100 * (chosen->bits_per_key / least->bits_per_key - 1);
     out.write(fmt::format("{}  {:<15} {} {}  {}\n", cell(rate_text(rate), 10), chosen->layout,
-                          cell(fmt::format("{:.2f}", chosen->bits_per_key), 10),
+                          cell(fmt::format("{:.2f}", chosen->bits_per_key), 12),
                           cell(std::to_string(chosen->geometry.probes), 7),
                           chosen == all.begin() + (least - all.data())
-                              ? "it is the least"
-                              : fmt::format("{:.1f} % ({}, {:.2f})", more, least->layout, least->bits_per_key)));
+                              ? "the least"
+                              : fmt::format("{:.1f}% ({}, {:.2f})", more, least->layout, least->bits_per_key)));
   }
   if (json) out.write(json_line({{"prefer", name_of(prefer)}, {"keys", keys}, {"choices", lines}}));
 }
 
 exit_status plan(const plan_options& options) {
+  if (!options.wanted.scheme.empty()) return plan_scheme(options);
   if (options.redis) return plan_shared(options);
   if (options.advised()) return plan_advice(options);
   output out(STDOUT_FILENO, "standard output");
@@ -171,8 +178,9 @@ exit_status plan(const plan_options& options) {
     return exit_status::found;
   }
   if (w.capacity.has_value() + w.rate.has_value() + w.bits.has_value() != 2) {
-    throw error(errc::invalid_argument, {"a plan follows from two of keys, error rate and size", "plan",
-                                         "two of -n, -p, -m", "", "for example: bloomery plan -n 100M -p 1%"});
+    throw error(errc::invalid_argument,
+                {"a plan needs two of capacity, false-positive rate and size", "plan",
+                 "two of --capacity, --rate and --bits", "", "for example: bloomery plan -n 100M -p 1%"});
   }
   const std::vector<layout_plan> plans = plan_layouts(w);
   if (options.json)
@@ -183,49 +191,51 @@ exit_status plan(const plan_options& options) {
   return exit_status::found;
 }
 
-// What a filter has to do, for plan.
+// Requirements of a filter.
 void add_needs(command& c, plan_options& o) {
-  c.flag("--deletes", o.deletes, "keys are removed again").group("Needs");
-  const argument& grow =
-      c.flag("--grow", o.wanted.growing, "the number of keys is unknown; -n is the first capacity").group("Needs");
+  c.flag("--deletes", o.deletes, "keys will be removed").group("Requirements");
+  const argument& grow = c.flag("--grow", o.wanted.growing, "the number of keys is unknown; -n is the initial capacity")
+                             .group("Requirements");
   c.option(
        "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); }, "N",
        "the maximum number of keys; -n is the minimum")
       .excludes(grow)
-      .group("Needs");
+      .group("Requirements");
   const argument& time = c.option(
                               "--window",
                               [&o](const std::string& text) {
                                 o.wanted.window.length = window_of_milliseconds(parse_duration(text, "--window"));
                               },
                               "DURATION", "forget older keys: 24h, 90min, 7d; -n is the keys in that time")
-                             .group("Needs");
+                             .group("Requirements");
   c.option(
        "--window-keys",
        [&o](const std::string& text) { o.wanted.window.length = window_of_keys(parse_count(text, "--window-keys")); },
        "N", "forget all but the last N keys")
       .excludes(time)
-      .group("Needs");
-  c.flag("--sealed", o.sealed, "all keys are known beforehand and do not change").group("Needs");
+      .group("Requirements");
+  c.flag("--sealed", o.sealed, "all keys are known in advance and never change").group("Requirements");
   const argument& log = c.flag(
-                             "--log", [&o] { o.log = true; }, "a log of 8 bytes per key may be kept on disk")
-                            .group("Needs");
+                             "--log", [&o] { o.log = true; }, "a log of 8 bytes per key on disk is allowed")
+                            .group("Requirements");
   c.flag(
-       "--no-log", [&o] { o.log = false; }, "no log may be kept; the default")
+       "--no-log", [&o] { o.log = false; }, "no log on disk is allowed (default)")
       .excludes(log)
-      .group("Needs");
-  parsed(c, "--memory", o.memory, parse_bits, "SIZE", "the most memory that the filter may take: 64MiB").group("Needs");
-  c.flag("--threat", o.threat, "attackers choose keys and would gain by false positives").group("Needs");
+      .group("Requirements");
+  parsed(c, "--memory", o.memory, parse_bits, "SIZE", "maximum memory of the filter: 64MiB").group("Requirements");
+  c.flag("--threat", o.threat, "attackers choose keys and benefit from false positives").group("Requirements");
 }
 
 }  // namespace
 
 void add_plan(command_line& line) {
-  command& c = line.root.subcommand("plan", "choose the size, the rate and the kind of a filter");
+  command& c = line.root.subcommand("plan", "choose the size, the false-positive rate and the kind of a filter");
   auto& o = line.options_of(c, plan);
   add_size(c, o.wanted, true);
   add_preference(c, o.wanted);
-  c.flag("--table", o.table, "a table of usual sizes");
+  c.option("--scheme", o.wanted.scheme, "NAME", "the parameters that guava, pharo, python or perl would choose")
+      .suggest(scheme_names());
+  c.flag("--table", o.table, "print a table of typical sizes; with --prefer, of layouts by rate");
   add_needs(c, o);
   const argument& redis =
       c.flag("--redis", o.redis, "plan a filter on Redis, shared by many machines").group("On Redis");
@@ -237,8 +247,8 @@ void add_plan(command_line& line) {
   c.example("bloomery plan --window 24h -n 10M -p 0.1%");
   c.example("bloomery plan --redis --nodes 6 -n 10G -p 1%");
   c.footer(
-      "Two of -n, -p, -m give the third, for each layout. With any of the needs all kinds of filters are compared; "
-      "the default rate is then 1%, and without -n the number of keys is unknown.");
+      "Two of -n, -p and -m give the third, for each layout. With a requirement, all kinds of filters are compared. "
+      "The default of -p is then 1%, and without -n the number of keys is unknown.");
 }
 
 }  // namespace bloomery::cli

@@ -1,5 +1,5 @@
-// Options of plan, for its files: sizes (plan.cpp), a comparison of structures (plan_advice.cpp), and filters on Redis
-// (redis_plan.cpp).
+// Options of plan, for its files: sizes (plan.cpp), schemes (plan_scheme.cpp), a comparison of structures
+// (plan_advice.cpp), and filters on Redis (redis_plan.cpp).
 #pragma once
 
 #include "cli/commands/options.hpp"
@@ -19,10 +19,10 @@ struct plan_options {
   std::optional<std::uint64_t> most_keys;  ///< --max-keys
   std::optional<std::uint64_t> memory;     ///< --memory, bits
   std::optional<bool> log;                 ///< --log, --no-log
-  bool redis = false;                      ///< a filter that many machines share
-  std::uint64_t nodes = 1;                 ///< --nodes: servers it is spread over
+  bool redis = false;                      ///< a filter on Redis, shared by several machines
+  std::uint64_t nodes = 1;                 ///< --nodes: number of servers
 
-  /// Asks for more than a size: then all structures are compared, not the layouts of one.
+  /// Whether requirements are given: then all kinds of filters are compared, not only layouts.
   bool advised() const {
     return deletes || sealed || threat || most_keys || memory || log || wanted.growing || wanted.window.length;
   }
@@ -30,5 +30,6 @@ struct plan_options {
 
 exit_status plan_advice(const plan_options& options);
 exit_status plan_shared(const plan_options& options);
+exit_status plan_scheme(const plan_options& options);
 
 }  // namespace bloomery::cli

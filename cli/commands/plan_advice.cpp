@@ -1,13 +1,13 @@
-// bloomery plan with needs: which kind of filter, out of all that there are?
+// bloomery plan with requirements: chooses the kind of filter.
 //
 //   $ bloomery plan -n 1M -p 1% --deletes
-//   take         counting: 44.12 bits a key, 5.26 MiB
-//   error        1 % with 1,000,000 keys in
-//   lookup       1 cache line
-//   why          ...
-//   make         bloomery build --counting -n 1000000 -p 1% -o FILTER INPUT
+//   choice    counting: 44.12 bits per key; 5.26 MiB
+//   FPR       1% with 1,000,000 keys
+//   lookup    1 cache line
+//   reason    ...
+//   command   bloomery build --counting -n 1000000 -p 1% -o FILTER INPUT
 //
-// The choice is the library's, bloomery/advice.hpp; here it is put into words and into a command line.
+// The library makes the choice (bloomery/advice.hpp). This file prints it with the commands that create the filter.
 #include "app/advice_text.hpp"
 #include "app/numbers.hpp"
 #include "cli/commands/common.hpp"
@@ -52,24 +52,23 @@ requirements requirements_of(const plan_options& o) {
 
 void check_needs(const plan_options& o) {
   const auto refuse = [](const char* option, const char* hint) {
-    throw error(errc::invalid_argument, {"what a filter has to do says its size", option, "", "", hint});
+    throw error(errc::invalid_argument, {"cannot be combined with requirements", option, "", "", hint});
   };
-  if (o.wanted.bits) refuse("-m", "for the most memory it may take there is --memory");
-  if (o.wanted.probes) refuse("-k", "leave it out");
+  if (o.wanted.bits) refuse("--bits", "use --memory for the maximum memory");
+  if (o.wanted.probes) refuse("--probes", "leave it out");
   if (o.table) refuse("--table", "leave it out");
   const auto refuse_zero = [](const std::optional<std::uint64_t>& number, const char* option) {
-    if (number && *number == 0)
-      throw error(errc::invalid_argument, {"nothing fits into nothing", option, "1 or more", "0", ""});
+    if (number && *number == 0) throw error(errc::invalid_argument, {"invalid value", option, "1 or more", "0", ""});
   };
-  refuse_zero(o.wanted.capacity, "-n");
+  refuse_zero(o.wanted.capacity, "--capacity");
   refuse_zero(o.most_keys, "--max-keys");
   refuse_zero(o.memory, "--memory");
   if (o.wanted.window.length) refuse_zero(o.wanted.window.length->count, "--window-keys");
 }
 
-// ---- the command lines that make it
+// ---- commands that create the filter
 
-// What the command would not choose by itself.
+// The options for a layout that the command would not choose by default.
 std::string layout_option(const params& p, preference prefer) {
   params unnamed = p;
   unnamed.layout.clear();
@@ -90,7 +89,7 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
   if (a.needs_secret) plain.hash.clear();
   switch (o.take) {
     case structure::plain:
-      // Made for the most keys, it can be halved if few come.
+      // A filter for the maximum number of keys can be halved if there are fewer.
       commands.push_back("bloomery build" + keys + rate + layout_option(plain, r.prefer) +
                          (r.keys != 0 && r.keys < o.for_keys ? " --foldable" : "") + rest);
       break;
@@ -109,7 +108,7 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
   return commands;
 }
 
-// ---- in words
+// ---- text
 
 std::string lines_text(std::uint32_t lines) { return counted(lines, "cache line") + (lines == 1 ? "" : " at most"); }
 
@@ -120,11 +119,11 @@ std::string bits_text(double bits) {
 std::string taken_text(const option& o) {
   const std::string& layout = o.parameters.layout;
   std::string s = name_of(o.take) + (layout == name_of(o.take) ? "" : " (" + layout + ")");
-  s += fmt::format(": {} bits a key", bits_text(o.bits_per_key));
-  if (o.worst_bits_per_key != o.bits_per_key) s += ", " + bits_text(o.worst_bits_per_key) + " at worst";
+  s += fmt::format(": {} bits per key", bits_text(o.bits_per_key));
+  if (o.worst_bits_per_key != o.bits_per_key) s += ", " + bits_text(o.worst_bits_per_key) + " in the worst case";
   s += "; " + bytes_text(o.bytes);
   if (o.worst_bits_per_key != o.bits_per_key) s += " at most";
-  if (o.disk_bytes != 0) s += ", and a log of " + bytes_text(o.disk_bytes);
+  if (o.disk_bytes != 0) s += ", and a log on disk of " + bytes_text(o.disk_bytes);
   return s;
 }
 
@@ -135,20 +134,20 @@ void print(const requirements& r, const advice& a, output& out) {
   const auto line = [&](const char* name, const std::string& text) {
     out.write(fmt::format("{:<8}  {}\n", name, text));
   };
-  line("take", taken_text(o));
-  std::string error = fmt::format("{} with {} in", rate_text(o.rate), counted(o.for_keys, "key"));
-  if (grows(o)) error += fmt::format(", and never more than {}", rate_text(r.rate));
-  line("error", error);
+  line("choice", taken_text(o));
+  std::string error = fmt::format("{} with {}", rate_text(o.rate), counted(o.for_keys, "key"));
+  if (grows(o)) error += fmt::format(", never more than {}", rate_text(r.rate));
+  line("FPR", error);
   if (grows(o) && r.keys == 0 && r.most_keys == 0) {
-    line("", fmt::format("(nobody knows how many keys come: the figures are for {})", count_text(o.for_keys)));
+    line("", fmt::format("(the number of keys is unknown; the figures are for {})", count_text(o.for_keys)));
   }
   line("lookup", lines_text(o.lines));
-  line("why", taken_reason(r, a));
+  line("reason", taken_reason(r, a));
   for (const std::string& command : commands_for(r, a)) line("command", command);
   for (const caution c : a.cautions) line("warning", caution_text(a, c));
-  out.write("what would change it\n");
+  out.write("alternatives\n");
   for (const change& c : a.changes) out.write("  " + change_text(r, a, c) + "\n");
-  out.write("passed over\n");
+  out.write("rejected\n");
   for (const option& passed : a.passed_over) {
     out.write(fmt::format("  {:<9}  {}\n", name_of(passed.take), passed_reason(r, a, passed)));
   };
@@ -180,7 +179,7 @@ nlohmann::ordered_json as_json(const requirements& r, const advice& a) {
                        {"worst_bits_a_key", c.then.worst_bits_per_key},
                        {"text", change_text(r, a, c)}});
   }
-  nlohmann::ordered_json room;  // null: no limit, or a number that is known
+  nlohmann::ordered_json room;  // null: no limit, or the number of keys is known
   if (a.most_keys_in_memory != 0) room = a.most_keys_in_memory;
   nlohmann::ordered_json passed = nlohmann::ordered_json::array();
   for (const option& o : a.passed_over) passed.push_back(as_json(o, passed_reason(r, a, o)));

@@ -1,9 +1,10 @@
-// bloomery rebuild FILTER: builds a filter again from its log: another size, rate or layout, without its keys.
+// bloomery rebuild FILTER: rebuilds a filter from its key log with another size, rate or layout.
 //
 //   $ bloomery rebuild users.bloom -p 0.1%
-//   bloomery: users.bloom: 1,000,000 keys; has room for 1,240,000 keys at 0.1 %: 2.43 MiB (split_block512, 16.4 bits a key)
+//   bloomery: users.bloom: 1,000,000 keys, current FPR 0.02%; capacity 1,240,000 keys at 0.1%: 2.43 MiB (...); ...
 //
-// The old filter stays until the new one is whole. The log is enough: FILTER itself may be missing or damaged.
+// The old filter stays until the new one is complete. FILTER itself may be missing or damaged, because the log
+// suffices.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
@@ -20,12 +21,12 @@ namespace bloomery::cli {
 namespace {
 
 struct rebuild_options {
-  std::string filter;  ///< with a log
+  std::string filter;  ///< a filter with a key log
   std::string secret;
-  std::optional<double> rate;             ///< -p; the filter's own if absent
-  std::optional<std::uint64_t> capacity;  ///< -n; a quarter more than its keys if absent
-  std::string layout;                     ///< another layout; the filter's own if empty
-  bool salvage = false;                   ///< go on without what is lost of a damaged log
+  std::optional<double> rate;             ///< -p; default: that of the filter
+  std::optional<std::uint64_t> capacity;  ///< -n; default: a quarter more than its keys
+  std::string layout;                     ///< default: that of the filter
+  bool salvage = false;                   ///< continue without the keys in the damaged part of the log
   common_options common;
 };
 
@@ -56,7 +57,8 @@ exit_status rebuild(const rebuild_options& options) {
   const std::uint64_t log_bytes = filter.log().bytes();
   const std::uint64_t logged = filter.log().keys();
   filter.close();
-  if (lost > 0) say(fmt::format("{}: warning: {} lost with a part of the log", options.filter, counted(lost, "key")));
+  if (lost > 0)
+    say(fmt::format("{}: warning: {} lost in the damaged part of the log", options.filter, counted(lost, "key")));
   if (options.common.json) {
     output out(STDOUT_FILENO, "standard output");
     out.write(json_line({{"filter", options.filter},
@@ -73,8 +75,8 @@ exit_status rebuild(const rebuild_options& options) {
                          {"log_keys", logged}}));
     out.flush();
   } else if (!quiet) {
-    say(fmt::format("{}: {}, error now {}; has room for {}; its log has {}", options.filter, counted(keys, "key"),
-                    rate_text(rate), size_text(p), bytes_text(log_bytes)));
+    say(fmt::format("{}: {}, current FPR {}; {}; key log {}", options.filter, counted(keys, "key"), rate_text(rate),
+                    size_text(p), bytes_text(log_bytes)));
   }
   return exit_status::found;
 }
@@ -84,15 +86,14 @@ exit_status rebuild(const rebuild_options& options) {
 void add_rebuild(command_line& line) {
   command& c = line.root.subcommand("rebuild", "rebuild a filter from its log with another size, rate or layout");
   auto& o = line.options_of(c, rebuild);
-  c.positional("FILTER", o.filter, "the filter's file; its log is FILTER.log").required().file();
-  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate; default: the filter's own").group(of_size);
-  parsed(c, "-n,--capacity", o.capacity, parse_count, "N",
-         "distinct keys to expect; default: a quarter more than present")
+  c.positional("FILTER", o.filter, "file of the filter; its log is FILTER.log").required().file();
+  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate; default: that of the filter").group(of_size);
+  parsed(c, "-n,--capacity", o.capacity, parse_count, "N", "distinct keys to expect; default: 25% more than present")
       .group(of_size);
   c.option("--layout", o.layout, "NAME", "another layout: split_block, split_block512, blocked, blocked_page")
       .suggest("split_block, split_block512, blocked, blocked_page")
       .group(of_size);
-  c.flag("--salvage", o.salvage, "if the log is damaged, continue without the lost keys");
+  c.flag("--salvage", o.salvage, "continue without the keys in the damaged part of the log");
   add_common(c, o.common, "print only errors and warnings");
   add_secret(c, o.secret);
   add_no_lock(c);

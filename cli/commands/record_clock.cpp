@@ -44,13 +44,15 @@ change_result timed_insertion::insert(key_batch& batch) {
 
 void check_times(const input_options& inputs, const std::string& name, const std::optional<std::uint64_t>& now) {
   if (!inputs.time.is_set()) return;
-  if (now) refuse("the time is in the records", "--now", "leave out --now or --time-field");
-  if (redis_address::is_one(name)) refuse("servers take the time from their own clock", name, "leave out --time-field");
+  if (now) refuse("cannot be combined with --now", "", "leave out one of the two options");
+  if (redis_address::is_one(name))
+    refuse("filters on servers use the clock of the server", name, "leave out --time-field");
 }
 
 void check_times(const input_options& inputs, const params& p) {
   if (!inputs.time.is_set() || p.window().by_time()) return;
-  refuse("the filter does not go by time", kind_text(p), "leave out --time-field, or make a filter with --window 24h");
+  refuse("the filter has no window of time", kind_text(p),
+         "leave out --time-field, or build a filter with --window 24h");
 }
 
 }  // namespace bloomery::cli

@@ -1,5 +1,5 @@
-// The clock of a window by time that follows the times in records: a log of a week fills a window as it did when the
-// week went by.
+// The clock of a sliding window that follows the times in records, so that a log of a week fills a window as it would
+// have during that week.
 #pragma once
 
 #include "cli/commands/options.hpp"
@@ -13,11 +13,11 @@
 
 namespace bloomery::cli {
 
-/// Shows the latest time so far, beginning with the newest generation of the filter. It never goes back: a record that
-/// is older than one before it belongs to the slice of that one. A record that is older than the window counts as late.
+/// The latest time so far, starting with the newest generation of the filter. It never goes back: a record with an
+/// older time belongs to the current slice. A record that is older than the window counts as late.
 class record_clock {
  public:
-  /// @param filter  of a local window by time; its clock is set to its newest generation
+  /// @param filter  a local filter with a window of time; its clock is set to its newest generation
   explicit record_clock(filter_handle& filter);
 
   /// Splits records into runs of one slice: each(first, count, now) for each run, where `now` is the time of its latest
@@ -48,10 +48,10 @@ class record_clock {
   std::uint64_t late_ = 0;
 };
 
-/// Inserts keys, those of records with times at their times.
+/// Inserts keys; keys of records with times are inserted at these times.
 class timed_insertion {
  public:
-  /// @param inputs  whose notes get the late records
+  /// @param inputs  its notes count the late records
   timed_insertion(filter_handle& filter, const input_options& inputs);
 
   change_result insert(key_batch& batch);
@@ -62,11 +62,11 @@ class timed_insertion {
   std::optional<record_clock> clock_;  // absent: records have no times
 };
 
-/// Refuses --time-field for what is on servers, and together with --now. @param name  of the filter; may be empty
+/// Refuses --time-field for filters on servers, and together with --now. @param name  of the filter; may be empty
 /// @throws error invalid_argument
 void check_times(const input_options& inputs, const std::string& name, const std::optional<std::uint64_t>& now);
 
-/// Refuses --time-field for a filter without a window by time. @throws error invalid_argument
+/// Refuses --time-field for a filter without a window of time. @throws error invalid_argument
 void check_times(const input_options& inputs, const params& p);
 
 }  // namespace bloomery::cli

@@ -1,9 +1,9 @@
-// bloomery build with a filter that many machines share.
+// bloomery build for a filter on Redis.
 //
 //   $ bloomery build -n 1M -p 1% -o redis://cache/users users.txt
 //
-// build makes the filter if there is none of that name, and otherwise adds to it. Every client finds a key as soon as
-// it is inserted, and a killed run can be run again.
+// build creates the filter if it does not exist, and otherwise adds to it. Every client finds a key as soon as it is
+// inserted, and a killed run can be repeated.
 #include "cli/commands/build.hpp"
 #include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/shared_filter.hpp"
@@ -33,7 +33,7 @@ namespace {
 
 constexpr double default_rate = 0.01;
 
-// Keys to expect, counted unless an option gives them. A pipe is kept in `text` meanwhile.
+// The number of keys to expect, counted unless an option gives it. A pipe is copied to `text`.
 std::uint64_t capacity_of(const build_options& options, input_options& inputs, std::optional<temporary_file>& text) {
   if (options.wanted.capacity) return *options.wanted.capacity;
   if (wants_window(options.wanted)) return window_capacity_said(options.wanted);
@@ -50,12 +50,12 @@ exit_status build_shared(const build_options& options) {
   const redis_address address = redis_address::parse(options.filter);
   refuse_what_files_have(options);
   check_shared_promise(options.wanted, options.sharing);
-  { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
+  { const reader readable(options.inputs); }  // report a missing file before anything else
   input_options inputs = options.inputs;
   std::optional<temporary_file> text;
   making_options wanted = options.wanted;
   const bool quiet = options.common.quiet;
-  // Servers first: a missing server should be reported before keys are counted.
+  // Servers first: a missing server is reported before keys are counted.
   std::optional<redis_filter> there = find_shared(address, options.server, wanted.secret, quiet);
   const bool made = !there;
   std::uint64_t capacity = 0;
@@ -96,9 +96,9 @@ exit_status build_shared(const build_options& options) {
     add_end(result, done);
     print_result(done, result);
   } else if (!quiet && !done.failure) {
-    say(fmt::format("{}: {}{}, {} new; {} for {}", address.text(),
+    say(fmt::format("{}: {}{}, {} added; {}, {}", address.text(),
                     done.finished ? "" : "interrupted: ", counted(done.keys, "line"), new_keys_text(done, now),
-                    made ? "made" : "it was there already, made", shared_size_text(p)));
+                    made ? "created" : "existed already", shared_size_text(p)));
   }
   if (done.failure) throw *done.failure;
   return watch.end();

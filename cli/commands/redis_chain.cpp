@@ -1,10 +1,10 @@
-// bloomery build of a Guava chain (bloomery/redis/chain.hpp), which a Java service may share.
+// bloomery build for a Guava chain (bloomery/redis/chain.hpp), which may be shared with a Java service.
 //
 //   $ bloomery build --scheme guava-chain -n 10k -p 0.05% -o redis://cache/users users.txt
 //   $ bloomery check --scheme guava-chain redis://cache/users requests.txt
 //
-// A chain that the Java one made does not say what it was made for: n and p are given until build has stored them. A
-// chain grows by bitmaps of n keys each, and its error grows with it.
+// A chain made by the Java implementation does not store n and p: the options are required until build has stored them.
+// A chain grows by bitmaps for n keys each, and its FPR grows with it.
 #include "app/numbers.hpp"
 #include "cli/commands/build.hpp"
 #include "cli/commands/key_changes.hpp"
@@ -40,9 +40,9 @@ void refuse_if(bool given, const std::string& what, const std::string& option) {
   if (given) refuse(what, option);
 }
 
-constexpr const char* no_secret = "the bits of a chain are where the Java one has them, and that takes no secret";
-constexpr const char* no_waiting = "a chain does not wait for replicas";
-constexpr const char* own_bits = "the bits of a chain are where the Java one has them";
+constexpr const char* no_secret = "a Guava chain has no secret";
+constexpr const char* no_waiting = "operations on a Guava chain do not wait for replicas";
+constexpr const char* own_bits = "a Guava chain has its own bits and hashes";
 
 // ---- opening --------------------------------------------------------------------------------------------------------
 
@@ -62,43 +62,44 @@ chain_there find_chain(const redis_address& address, const redis_connection_opti
   }
 }
 
-// Unchecked n and p could differ from the chain's: lookups would then read bits that no insert sets.
+// With n and p that differ from those of the chain, lookups would read other bits than inserts set.
 redis_chain_params params_to_make(const making_options& wanted, const chain_there& there) {
   if (there.stored) {
     return {wanted.capacity.value_or(there.stored->capacity), wanted.rate.value_or(there.stored->target_fpr)};
   }
-  if (!wanted.capacity) refuse("a chain has bitmaps of one size", "-n", "say how many keys a bitmap is for: -n 10k");
+  if (!wanted.capacity) refuse("the number of keys per bitmap is missing", "--capacity", "for example: --capacity 10k");
   if (there.is_there && !wanted.rate) {
-    refuse("the chain that is there does not say what it was made for", "-p", "give -n and -p, as it was made with");
+    refuse("the existing chain does not store its capacity and FPR", "--rate",
+           "give the --capacity and --rate of the chain");
   }
   return {*wanted.capacity, wanted.rate.value_or(default_rate)};
 }
 
 void refuse_what_no_chain_has(const build_options& o) {
   const making_options& w = o.wanted;
-  const std::string size = "the size of a chain's bitmaps follows from -n and -p";
-  const std::string growth = "a chain grows by itself, by one bitmap after the other";
-  refuse_if(w.bits.has_value(), size, "-m");
-  refuse_if(w.probes.has_value(), size, "-k");
+  const std::string size = "the size of a bitmap follows from --capacity and --rate";
+  const std::string growth = "a Guava chain always grows, bitmap by bitmap";
+  refuse_if(w.bits.has_value(), size, "--bits");
+  refuse_if(w.probes.has_value(), size, "--probes");
   refuse_if(!w.layout.empty(), own_bits, "--layout");
   refuse_if(w.prefer.has_value(), own_bits, "--prefer");
   refuse_if(!w.hash.empty(), own_bits, "--hash");
   refuse_if(w.seed != 0, own_bits, "--seed");
-  refuse_if(w.keys != key_kind::bytes, "the keys of a chain are text", "--u64");
+  refuse_if(w.keys != key_kind::bytes, "the keys of a Guava chain are text", "--u64");
   refuse_if(!w.secret.empty(), no_secret, "--secret");
-  refuse_if(w.counting, "no key can be taken out of a chain", "--counting");
+  refuse_if(w.counting, "a Guava chain cannot remove keys", "--counting");
   refuse_if(w.growing, growth, "--grow");
   refuse_if(o.sharing.most_keys.has_value(), growth, "--max-keys");
-  refuse_if(o.sharing.shards.has_value(), "each bitmap of a chain lies on one server", "--shards");
-  refuse_if(w.window.length.has_value(), "a chain forgets nothing", w.window.option());
+  refuse_if(o.sharing.shards.has_value(), "each bitmap of a Guava chain is on one server", "--shards");
+  refuse_if(w.window.length.has_value(), "a Guava chain has no window", w.window.option());
   refuse_time(w.window.now);
   refuse_what_files_have(o);
   refuse_if(o.server.wait_replicas != 0, no_waiting, "--wait-replicas");
 }
 
-// ---- reporting ------------------------------------------------------------------------------------------------------
+// ---- report ---------------------------------------------------------------------------------------------------------
 
-// Prints the result and throws what ended the work.
+// Prints the result and throws the failure of the work, if any.
 void report(const std::string& name, const filter_handle& chain, const keys_done& done, const filter_summary& now,
             const common_options& common, bool made) {
   const params& p = chain.parameters();
@@ -118,16 +119,17 @@ void report(const std::string& name, const filter_handle& chain, const keys_done
     add_end(result, done);
     print_result(done, result);
   } else if (!common.quiet && !done.failure) {
-    say(fmt::format("{}: {}{}, {} new; {} for {} a bitmap at {}{}", name, done.finished ? "" : "interrupted: ",
-                    counted(done.keys, "line"), count_text(done.changed), made ? "made" : "it was there already, made",
-                    counted(p.capacity, "key"), rate_text(p.target_fpr), state_text(chain, now, "")));
+    say(fmt::format("{}: {}{}, {} added; {}, capacity {} per bitmap at {}{}", name,
+                    done.finished ? "" : "interrupted: ", counted(done.keys, "line"), count_text(done.changed),
+                    made ? "created" : "existed already", counted(p.capacity, "key"), rate_text(p.target_fpr),
+                    state_text(chain, now, "")));
   }
   if (done.failure) throw *done.failure;
 }
 
 }  // namespace
 
-// ---- which filters are chains ---------------------------------------------------------------------------------------
+// ---- Guava chains ---------------------------------------------------------------------------------------------------
 
 bool finds_chain(const redis_address& address, const server_options& server) {
   const std::string bitmap = redis::bitmap_key(address.name, 0);
@@ -139,22 +141,22 @@ bool finds_chain(const redis_address& address, const server_options& server) {
     redis::batch asked;
     for (const std::string& key : {bitmap, cursor, ours}) {
       asked.begin(redis::slot_of(key), redis::mode::read);
-      asked.command({key == bitmap ? "STRLEN" : "PTTL", key});  // every user of a chain may send these
+      asked.command({key == bitmap ? "STRLEN" : "PTTL", key});  // every user of a chain has permission for these
     }
     servers.run(asked,
                 [&](std::size_t i, redis::reply r) { found[i] = !r.is_error() && r.integer() > (i == 0 ? 0 : -2); });
   } catch (const error&) {
-    return false;  // what is asked for here explains an error, and is none itself
+    return false;  // this only serves to explain another error
   }
   return found[0] && (found[1] || found[2]);
 }
 
-// ---- the deeds ------------------------------------------------------------------------------------------------------
+// ---- operations -----------------------------------------------------------------------------------------------------
 
 exit_status build_chain(const build_options& options) {
   const redis_address address = redis_address::parse(options.filter);
   refuse_what_no_chain_has(options);
-  { const reader readable(options.inputs); }  // a file that is missing is said to be missing, before all else
+  { const reader readable(options.inputs); }  // report a missing file before anything else
   const redis_connection_options connection = connection_of(options.server);
   const chain_there there = find_chain(address, connection);
   if (there.is_there) refuse_another_life(address, address.name + "-0", options.sharing, options.server);

@@ -3,16 +3,17 @@
 //   $ bloomery redis doctor redis://cache/users
 //   OK      server       redis 7.0.15, one server
 //   RISK    persistence  no append-only file: a restart goes back to the last snapshot
-//                        mend: CONFIG SET appendonly yes, and the same in its configuration
+//                        fix: CONFIG SET appendonly yes, and the same in its configuration
 //   ...
 //
-// It looks and changes nothing. A check that cannot be made is listed as "not checked", with the reason. Exit status: 0 all is well, 1 there are risks, or something is not known, 2 an
-// error.
+// Nothing is changed. A check that cannot be made is listed as "not checked", with the reason. Exit status: 0 no risks,
+// 1 risks were found or some checks could not be made, 2 an error.
 #include "cli/commands/redis_doctor.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/redis.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
+#include "cli/text/color.hpp"
 
 #include <bloomery/redis/address.hpp>
 
@@ -31,6 +32,12 @@ namespace {
 const char* name_of(severity s) {
   constexpr const char* names[] = {"OK", "UNKNOWN", "RISK", "BAD"};
   return names[static_cast<std::size_t>(s)];
+}
+
+// Padded to the width of its column.
+std::string painted_status(severity s) {
+  constexpr tone tones[] = {tone::good, tone::warning, tone::warning, tone::bad};
+  return painted(fmt::format("{:<7}", name_of(s)), tones[static_cast<std::size_t>(s)], STDOUT_FILENO);
 }
 
 exit_status redis_doctor(const doctor_options& options) {
@@ -62,8 +69,8 @@ exit_status redis_doctor(const doctor_options& options) {
         for (const std::string& name : f.nodes) where += (where.empty() ? " [" : ", ") + name;
         where += "]";
       }
-      out.write(fmt::format("{:<7} {:<12} {}\n", name_of(f.status), f.check, printable(f.text + where)));
-      if (!f.mend.empty()) out.write(fmt::format("{:<7} {:<12} mend: {}\n", "", "", printable(f.mend)));
+      out.write(fmt::format("{} {:<12} {}\n", painted_status(f.status), f.check, printable(f.text + where)));
+      if (!f.mend.empty()) out.write(fmt::format("{:<7} {:<12} fix: {}\n", "", "", printable(f.mend)));
     }
   }
   out.flush();
@@ -75,7 +82,7 @@ exit_status redis_doctor(const doctor_options& options) {
 void add_redis_doctor(command_line& line, command& redis) {
   command& d = redis.subcommand("doctor", "check servers for settings that endanger a filter");
   auto& o = line.options_of(d, redis_doctor);
-  d.positional("ADDRESS", o.address, "a filter's address; the filter need not be there").required().not_empty();
+  d.positional("ADDRESS", o.address, "address of a filter, which need not exist").required().not_empty();
   add_secret(d, o.secret);
   d.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_waiting(d, o.server);

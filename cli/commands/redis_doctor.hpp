@@ -1,5 +1,5 @@
-// The examination of servers by bloomery redis doctor: what was asked of them (redis_doctor_ask.cpp), and what follows
-// from it (redis_doctor_judge.cpp).
+// The checks of bloomery redis doctor: requests to the servers (redis_doctor_ask.cpp) and their evaluation
+// (redis_doctor_judge.cpp).
 #pragma once
 
 #include "cli/commands/options.hpp"
@@ -29,25 +29,25 @@ struct finding {
   severity status;
   std::string text;
   std::string mend = {};
-  std::vector<std::string> nodes = {};  // empty: it is about all of them
+  std::vector<std::string> nodes = {};  // empty: all nodes
 
   bool says_the_same(const finding& other) const {
     return std::string_view(check) == other.check && status == other.status && text == other.text && mend == other.mend;
   }
 };
 
-// What one server replied. A check whose facts are missing is reported as not checked, with the reason.
+// The replies of one server. A check without the necessary reply is reported as not checked, with the reason.
 struct node_facts {
   std::string name;
   bool is_replica = false;
-  std::string unreachable = {};  // why it did not answer; empty: it did
+  std::string unreachable = {};  // why it did not reply; empty: it replied
   std::map<std::string, std::string, std::less<>> info = {};
   std::string why_no_info = {};
-  std::map<std::string, std::string, std::less<>> config = {};  // the settings that may be seen
+  std::map<std::string, std::string, std::less<>> config = {};  // readable settings
   std::string why_no_config = {};
   std::string cluster_state = {};
-  std::vector<std::string> forbidden = {};  // commands that this user may not use
-  std::vector<std::string> unknown = {};    // commands without an answer
+  std::vector<std::string> forbidden = {};  // commands that this user has no permission for
+  std::vector<std::string> unknown = {};    // commands whose permission is unknown
   std::string why_unknown = {};
   std::vector<double> latencies = {};  // of PING, in milliseconds
 
@@ -67,15 +67,15 @@ struct examination {
   std::vector<finding> findings;
 };
 
-/// Asks the servers, within the time limit of an exchange (--timeout) in total.
-/// @throws error  as redis::router::run: no server answered
+/// Queries the servers, within the time limit of one request (--timeout) in total.
+/// @throws error  as redis::router::run: no server replied
 examination examine(const redis_address& address, const doctor_options& options);
 
 /// Findings about one server.
-/// @param rules  what ACL SETUSER has to be told to allow everything
+/// @param rules  arguments of ACL SETUSER that permit everything
 void judge(const node_facts& n, const redis_address& address, const std::string& rules, std::vector<finding>& found);
 
-/// One finding for what several nodes have in common, in the order of the checks.
+/// Merges equal findings of several nodes, and sorts them in the order of the checks.
 std::vector<finding> grouped(const std::vector<finding>& found);
 
 /// "not checked: " and the reason.

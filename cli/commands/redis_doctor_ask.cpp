@@ -1,7 +1,7 @@
-// What bloomery redis doctor asks servers, each on a connection of its own.
+// Requests of bloomery redis doctor, on a separate connection for each server.
 //
-// A server that does not answer, or a user who may not ask, costs the checks that need the answer and no others. All
-// exchanges together have the time limit of one: each gets at most half of what is left.
+// If a server does not reply, or the user lacks a permission, only the checks that need the reply are skipped. All
+// requests together have the time limit of one: each gets at most half of the remaining time.
 #include "cli/commands/redis_doctor.hpp"
 
 #include "app/numbers.hpp"
@@ -47,7 +47,7 @@ void read_info(std::string_view text, std::map<std::string, std::string, std::le
 }
 
 std::string answered_with(std::string_view command, std::string_view answer) {
-  return fmt::format("{} is answered with '{}'", command, answer);
+  return fmt::format("the reply to {} is '{}'", command, answer);
 }
 
 class examiner {
@@ -95,7 +95,7 @@ class examiner {
     node_facts facts;
   };
 
-  // ---- asking
+  // ---- requests
 
   milliseconds rest_of_time() const {
     return std::chrono::duration_cast<milliseconds>(end_ - std::chrono::steady_clock::now());
@@ -112,7 +112,8 @@ class examiner {
   template <class Take>
   void ask(examined& n, const std::vector<words>& commands, Take take) {
     if (rest_of_time() <= milliseconds::zero()) {
-      throw error(errc::unavailable, {"the time is over", n.facts.name, "", "", "give more: --timeout 30s"});
+      throw error(errc::unavailable,
+                  {"the time limit was reached", n.facts.name, "", "", "give a longer limit: --timeout 30s"});
     }
     redis::batch all;
     for (const words& command : commands) {
@@ -131,7 +132,7 @@ class examiner {
     for (const std::string& setting : settings) commands.push_back({"CONFIG", "GET", setting});
     try {
       ask(n, commands, [&](std::size_t i, const redis::reply& r) {
-        if (r.text().starts_with("NOAUTH")) redis::throw_if_error(r, address_, "ask the server what it is");
+        if (r.text().starts_with("NOAUTH")) redis::throw_if_error(r, address_, "query the server");
         if (i == 0) {
           if (r.is_error())
             f.why_no_info = answered_with("INFO", r.text());
@@ -149,7 +150,7 @@ class examiner {
           f.why_no_config = r.is_error() ? answered_with("CONFIG GET", r.text()) : "CONFIG GET does not have it";
         }
       });
-      f.name = n.link->node_of(0);  // with sentinels it is known now
+      f.name = n.link->node_of(0);  // with sentinels it is known only now
     } catch (const error& e) {
       f.unreachable = sentence_of(e);
       if (!first_failure_) first_failure_ = std::current_exception();
@@ -161,7 +162,7 @@ class examiner {
     try {
       for (int i = 0; i < times && n.facts.unreachable.empty(); ++i) {
         const auto start = std::chrono::steady_clock::now();
-        ask(n, {{"PING"}}, [](std::size_t, const redis::reply&) {});  // an error has come from there and back, too
+        ask(n, {{"PING"}}, [](std::size_t, const redis::reply&) {});  // an error is a round trip as well
         const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
         n.facts.latencies.push_back(taken.count());
       }
@@ -186,15 +187,14 @@ class examiner {
     return false;
   }
 
-  // A key of each pattern that the user needs. What may be done with a key does not depend on the command, but on
-  // whether that reads or writes.
+  // A key of each pattern that the user needs. Permissions for a key distinguish reading and writing, not commands.
   std::vector<std::string> some_keys() const {
     if (is_chain_) return {redis::bitmap_key(address_.name, 0), redis::cursor_key(address_.name)};
     const std::string name = redis::key_name(address_.name);
     return {"{" + name + "~0:0}:h", redis::meta_key(address_.name)};
   }
 
-  // What ACL SETUSER has to be told.
+  // The arguments of ACL SETUSER.
   std::string rules() const {
     const std::string name = literal_pattern(is_chain_ ? address_.name : redis::key_name(address_.name));
     std::string text = is_chain_ ? "~" + name + "-*" : "~{" + name + "}:* ~{" + name + "~*";
@@ -210,17 +210,19 @@ class examiner {
   struct permission {
     std::string name;
     words command;
-    bool may_try;  // without ACL DRYRUN, by sending it
+    bool may_try;  // whether to send the command if there is no ACL DRYRUN
   };
 
   std::vector<permission> permissions() const {
     std::vector<permission> all;
     const std::vector<std::string> keys = some_keys();
     for (const redis::right& r : redis::rights) {
-      if (r.what == redis::need::database || !needs(r.what)) continue;  // the database is there, or we would not be
+      if (r.what == redis::need::database || !needs(r.what))
+        continue;  // the connection has selected the database already
       const std::vector<std::string_view> command = redis::words_of(r, keys.front());
-      all.push_back({std::string(redis::name_of(r)), words(command.begin(), command.end()),
-                     r.harmless && !(redis::takes_key(r) && address_.cluster)});  // there a node has other keys
+      all.push_back(
+          {std::string(redis::name_of(r)), words(command.begin(), command.end()),
+           r.harmless && !(redis::takes_key(r) && address_.cluster)});  // a node of a cluster may have other keys
     }
     for (std::size_t i = 1; i < keys.size(); ++i) {
       all.push_back({"GET on " + keys[i], {"GET", keys[i]}, !address_.cluster});
@@ -229,7 +231,7 @@ class examiner {
     return all;
   }
 
-  // Asked by ACL DRYRUN, or, where that is not there or not permitted, by trying what does no harm.
+  // Checks permissions by ACL DRYRUN, or if that is missing or not permitted, by harmless commands.
   void ask_for_permissions(examined& n) {
     if (!n.facts.unreachable.empty()) return;
     enum class answer : std::uint8_t { none, allowed, forbidden };
@@ -273,7 +275,7 @@ class examiner {
     }
   }
 
-  // ---- what is about all servers
+  // ---- checks of the whole cluster
 
   void judge_latency() {
     std::vector<double> taken;
@@ -285,25 +287,26 @@ class examiner {
     std::sort(taken.begin(), taken.end());
     const double median = taken[taken.size() / 2];
     const bool slow = median > 10;
-    found_.push_back({"latency", slow ? severity::risk : severity::ok,
-                      fmt::format("{:.3g} ms from here and back{}", median,
-                                  slow ? ": a key at a time is slow, batches are not" : ""),
-                      slow ? "work in batches, and nearer to the servers" : ""});
+    found_.push_back(
+        {"latency", slow ? severity::risk : severity::ok,
+         fmt::format("round trip {:.3g} ms{}", median, slow ? ": single keys are slow, batches are fast" : ""),
+         slow ? "use batches, and run the client closer to the servers" : ""});
   }
 
   void examine_filter() {
     if (is_chain_) {
-      found_.push_back({"filter", severity::ok, "there is a chain of bitmaps of this name, for --scheme guava-chain"});
+      found_.push_back({"filter", severity::ok, "the name is that of a Guava chain; use --scheme guava-chain"});
       return;
     }
     try {
       if (rest_of_time() <= milliseconds::zero()) {
-        throw error(errc::unavailable, {"the time is over", "", "", "", "give more: --timeout 30s"});
+        throw error(errc::unavailable,
+                    {"the time limit was reached", "", "", "", "give a longer limit: --timeout 30s"});
       }
       const server_options limited = limited_server();
       auto there = find_shared(address_, limited, options_.secret, true);
       if (!there) {
-        found_.push_back({"filter", severity::ok, "there is none of this name"});
+        found_.push_back({"filter", severity::ok, "there is no filter with this name"});
         return;
       }
       const redis_params& p = there->parameters();
@@ -314,18 +317,18 @@ class examiner {
       } catch (const error& e) {
         if (e.code() != errc::not_permitted) throw;
         found_.push_back(
-            {"filter", severity::unknown, text + "; its keys " + not_checked(sentence_of(e)), allow_all()});
+            {"filter", severity::unknown, text + "; number of keys " + not_checked(sentence_of(e)), allow_all()});
         return;
       }
-      if (now) text += fmt::format("; {} in, error now {}", counted(now->inserted, "key"), rate_text(now->rate_now));
+      if (now) text += fmt::format("; {}, current FPR {}", counted(now->inserted, "key"), rate_text(now->rate_now));
       const bool broken = now && judge_fpr(p.filter, now->rate_now).is_broken();
       redis::router servers(address_, connection_of(limited));
       if (const auto description = redis::read_meta(servers)) {
         if (const auto bytes = memory_of(servers, *description))
-          text += fmt::format("; it takes {} of memory", bytes_text(*bytes));
+          text += fmt::format("; {} of server memory", bytes_text(*bytes));
       }
       found_.push_back({"filter", broken ? severity::risk : severity::ok, text,
-                        broken ? "it has more keys than it was made for: make a larger one" : ""});
+                        broken ? "it has more keys than its capacity; build a larger filter" : ""});
     } catch (const error& e) {
       if (e.code() == errc::unavailable || e.code() == errc::not_permitted) {
         found_.push_back({"filter", severity::unknown, not_checked(sentence_of(e)),
@@ -333,9 +336,8 @@ class examiner {
         return;
       }
       const bool needs_secret = e.code() == errc::incompatible && options_.secret.empty();
-      found_.push_back(
-          {"filter", needs_secret ? severity::risk : severity::bad, sentence_of(e),
-           e.code() == errc::damaged ? "build it again: what is missing cannot be told from its bits" : ""});
+      found_.push_back({"filter", needs_secret ? severity::risk : severity::bad, sentence_of(e),
+                        e.code() == errc::damaged ? "build it again from its keys" : ""});
     }
   }
 
@@ -347,7 +349,7 @@ class examiner {
   std::vector<finding> found_;
   std::exception_ptr first_failure_;
   std::string user_;
-  std::string why_no_latency_ = "the servers did not answer";
+  std::string why_no_latency_ = "the servers did not reply";
   bool is_chain_ = false;
 };
 

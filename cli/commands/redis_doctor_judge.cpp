@@ -1,4 +1,4 @@
-// What the replies of a server mean for its filters.
+// Evaluation of the replies of a server.
 #include "cli/commands/redis_doctor.hpp"
 
 #include "app/numbers.hpp"
@@ -13,7 +13,7 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr const char* allow_questions = "ask as a user that may use INFO, CONFIG GET and ACL DRYRUN";
+constexpr const char* allow_questions = "run the check as a user with permission for INFO, CONFIG GET and ACL DRYRUN";
 
 class verdict {
  public:
@@ -21,9 +21,9 @@ class verdict {
 
   void examine_all(const redis_address& address, const std::string& rules) {
     if (!n_.unreachable.empty()) {
-      note("server", severity::bad, not_checked(n_.unreachable), "check that the server runs and can be reached");
+      note("server", severity::bad, not_checked(n_.unreachable), "check that the server is running and reachable");
       for (const char* check : {"permissions", "persistence", "eviction", "memory", "replicas"}) {
-        note(check, severity::unknown, not_checked("the server did not answer"), "see the check 'server'");
+        note(check, severity::unknown, not_checked("the server did not reply"), "see the check 'server'");
       }
       return;
     }
@@ -56,10 +56,10 @@ class verdict {
     const char* const end = version.data() + version.size();
     const char* const dot = std::from_chars(version.data(), end, major).ptr;
     if (dot != end) std::from_chars(dot + 1, end, minor);
-    const std::string text = fmt::format("{} {}, {}", kind, version.empty() ? "of no version" : version,
-                                         n_.of("cluster_enabled") == "1" ? "of a cluster" : "one server");
+    const std::string text = fmt::format("{} {}, {}", kind, version.empty() ? "unknown version" : version,
+                                         n_.of("cluster_enabled") == "1" ? "cluster node" : "single server");
     if (major < 6 || (major == 6 && minor < 2))
-      note("server", severity::risk, text + ": filters need Redis 6.2 or later, or Valkey", "a newer server");
+      note("server", severity::risk, text + ": filters need Redis 6.2 or later, or Valkey", "upgrade the server");
     else
       note("server", severity::ok, text);
   }
@@ -67,11 +67,11 @@ class verdict {
   void examine_kind(const redis_address& address) {
     const bool of_cluster = n_.of("cluster_enabled") == "1";
     if (of_cluster && !address.cluster) {
-      note("address", severity::bad, "it is a node of a cluster, and the address is that of a single server",
-           "write redis+cluster://HOST:PORT/NAME");
+      note("address", severity::bad, "the server is a cluster node, but the address is that of a single server",
+           "use redis+cluster://HOST:PORT/NAME");
     } else if (!of_cluster && address.cluster) {
-      note("address", severity::bad, "it is no node of a cluster, and the address is that of a cluster",
-           "write redis://HOST:PORT/NAME");
+      note("address", severity::bad, "the server is not a cluster node, but the address is that of a cluster",
+           "use redis://HOST:PORT/NAME");
     }
     if (of_cluster) {
       const std::string& state = n_.cluster_state;
@@ -79,14 +79,14 @@ class verdict {
         note("cluster", severity::ok, "all slots are served");
       } else {
         note("cluster", state.empty() ? severity::unknown : severity::bad,
-             state.empty() ? not_checked("CLUSTER INFO is not allowed") : "its state is " + state,
-             "redis-cli --cluster check HOST:PORT");
+             state.empty() ? not_checked("CLUSTER INFO is not allowed") : "the cluster state is " + state,
+             "run redis-cli --cluster check HOST:PORT");
       }
     }
     if (n_.of("role") == "slave" && !n_.is_replica) {
-      note("role", severity::bad, "it is a replica: it takes no keys", "give the address of its master");
+      note("role", severity::bad, "the server is a replica and does not accept keys", "use the address of its master");
     }
-    if (n_.of("loading") == "1") note("role", severity::bad, "it is still loading its data", "wait");
+    if (n_.of("loading") == "1") note("role", severity::bad, "the server is still loading its data", "wait");
   }
 
   void examine_persistence() {
@@ -94,33 +94,33 @@ class verdict {
     const std::optional<std::string> sync = n_.setting("appendfsync");
     const std::optional<std::string> save = n_.setting("save");
     if (log && n_.of("aof_last_write_status") != "ok" && !n_.of("aof_last_write_status").empty()) {
-      note("persistence", severity::bad, "the append-only file could not be written the last time",
-           "look at its disk and its log");
+      note("persistence", severity::bad, "the last write to the append-only file failed",
+           "check the disk and the log of the server");
     } else if (log && !sync) {
       note("persistence", severity::unknown, "append-only file; appendfsync " + not_checked(n_.why_no_config),
            allow_questions);
     } else if (log && sync == "always") {
-      note("persistence", severity::ok, "append-only file, synced before it answers");
+      note("persistence", severity::ok, "append-only file, synced before each reply");
     } else if (log) {
       note("persistence", severity::risk,
            sync == "no"
-               ? "append-only file, synced when the system likes: a crash loses half a minute of keys"
-               : fmt::format("append-only file, appendfsync {}: a crash may lose the last second of keys that were "
-                             "acknowledged",
+               ? "append-only file, never synced explicitly: a crash may lose the last 30 seconds of keys"
+               : fmt::format("append-only file, appendfsync {}: a crash may lose the acknowledged keys of the last "
+                             "second",
                              *sync),
            "CONFIG SET appendfsync always, or add the last keys again after a crash");
     } else if (save && save->empty()) {
-      note("persistence", severity::risk, "it keeps nothing on disk: a restart loses all filters",
-           "CONFIG SET appendonly yes, and the same in its configuration; or build filters again after a restart");
+      note("persistence", severity::risk, "no persistence: a restart loses all filters",
+           "CONFIG SET appendonly yes, also in its configuration file; or build the filters again after a restart");
     } else {
       note("persistence", severity::risk,
            "no append-only file: a restart goes back to the last snapshot" +
                (save ? " (save " + *save + ")" : "; save " + not_checked(n_.why_no_config)),
-           "CONFIG SET appendonly yes, and the same in its configuration");
+           "CONFIG SET appendonly yes, also in its configuration file");
     }
     if (n_.of("rdb_last_bgsave_status") == "err") {
-      note("persistence", severity::bad, "the last snapshot failed: it may refuse to take keys (MISCONF)",
-           "look at its disk and its log");
+      note("persistence", severity::bad, "the last snapshot failed: the server may refuse writes (MISCONF)",
+           "check the disk and the log of the server");
     }
   }
 
@@ -130,19 +130,19 @@ class verdict {
     if (policy.starts_with("allkeys")) {
       const bool has_limit = n_.number("maxmemory") != 0;
       note("eviction", has_limit ? severity::bad : severity::risk,
-           policy + (has_limit ? ": when memory is full it throws away parts of filters, which are damaged then"
-                               : ": as soon as maxmemory is set, it throws away parts of filters"),
+           policy + (has_limit ? ": when memory is full, the server evicts parts of filters, which damages them"
+                               : ": if maxmemory is set, the server evicts parts of filters"),
            "CONFIG SET maxmemory-policy noeviction, or volatile-lru");
     } else if (policy.starts_with("volatile")) {
       note("eviction", severity::risk,
-           policy + ": filters that expire (--ttl, --window) may lose parts of them when memory is full; others stay",
+           policy + ": when memory is full, filters that expire (--ttl, --window) may lose parts; others are safe",
            "CONFIG SET maxmemory-policy noeviction, if there are such filters");
     } else if (policy == "noeviction") {
-      note("eviction", severity::ok, "noeviction: what is there stays");
+      note("eviction", severity::ok, "noeviction: no filter is evicted");
     } else {
       note("eviction", severity::unknown,
            not_checked(n_.info.empty() ? n_.why_no_info : "INFO has no maxmemory_policy"),
-           "ask who runs it for maxmemory-policy");
+           "ask the operator of the server for maxmemory-policy");
     }
   }
 
@@ -153,7 +153,7 @@ class verdict {
       note("memory", severity::ok, fmt::format("{} used, no limit", bytes_text(used)));
     } else if (static_cast<double>(used) > 0.9 * static_cast<double>(most)) {
       note("memory", severity::risk, fmt::format("{} of {} used", bytes_text(used), bytes_text(most)),
-           "CONFIG SET maxmemory to more, or more nodes");
+           "raise maxmemory with CONFIG SET, or add nodes");
     } else {
       note("memory", severity::ok, fmt::format("{} of {} used", bytes_text(used), bytes_text(most)));
     }
@@ -164,15 +164,15 @@ class verdict {
     const std::uint64_t replicas = n_.number("connected_slaves");
     const std::optional<std::string> least = n_.setting("min-replicas-to-write");
     if (replicas == 0) {
-      note("replicas", severity::risk, "none: who loses this machine has what its disk kept",
-           "give it a replica, if keys must not be lost");
+      note("replicas", severity::risk, "none: if this machine is lost, so is all data that is not on another disk",
+           "add a replica if keys must not be lost");
     } else if (!least) {
       note("replicas", severity::unknown,
            counted(replicas, "replica") + "; min-replicas-to-write " + not_checked(n_.why_no_config), allow_questions);
     } else if (*least == "0") {
       note("replicas", severity::risk,
-           counted(replicas, "replica") + ": a failover may lose keys that were acknowledged just before",
-           "add with --wait-replicas 1, or CONFIG SET min-replicas-to-write 1");
+           counted(replicas, "replica") + ": a failover may lose the last acknowledged keys",
+           "insert with --wait-replicas 1, or CONFIG SET min-replicas-to-write 1");
     } else {
       note("replicas", severity::ok, counted(replicas, "replica") + ", min-replicas-to-write " + *least);
     }
@@ -185,20 +185,21 @@ class verdict {
       return text;
     };
     const std::string not_known =
-        n_.unknown.empty() ? ""
-                           : fmt::format("not known whether this user may use {}: ACL DRYRUN is answered with '{}'",
-                                         list(n_.unknown), n_.why_unknown);
+        n_.unknown.empty()
+            ? ""
+            : fmt::format("unknown whether this user has permission for {}: the reply to ACL DRYRUN is '{}'",
+                          list(n_.unknown), n_.why_unknown);
     const std::string hint = "ACL SETUSER USER " + rules;
     if (!n_.forbidden.empty()) {
       note("permissions", severity::bad,
-           "this user may not use " + list(n_.forbidden) + " on the filter's keys" +
+           "this user has no permission for " + list(n_.forbidden) + " on the filter's keys" +
                (not_known.empty() ? "" : "; " + not_known),
            hint);
     } else if (!not_known.empty()) {
       note("permissions", severity::unknown, not_known,
-           "ask as a user that may use ACL WHOAMI and ACL DRYRUN, of a server that has it, or see to: " + hint);
+           "run the check as a user with permission for ACL WHOAMI and ACL DRYRUN (Redis 7), or make sure of: " + hint);
     } else {
-      note("permissions", severity::ok, "all commands that filters need");
+      note("permissions", severity::ok, "all commands that filters need are permitted");
     }
   }
 

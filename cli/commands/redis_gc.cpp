@@ -6,10 +6,10 @@
 //
 // A client that is killed while it replaces or drops a filter may leave the shards of one instance: {NAME~EPOCH:s}. An
 // instance is an orphan if the description {NAME}:m or {NAME}:m2 names another one, {NAME}:n does not announce it, and
-// none of its keys was used for some minutes: during a replacement the shards are made before they are announced.
+// none of its keys was used for some minutes: during a replacement, shards are created before they are announced.
 //
-// A name without any description is another matter: the description may have been evicted while clients that know it
-// still write to the shards. Such instances are only reported, unless --without-description is given.
+// If a name has no description, it may have been evicted while clients that know it still write to the shards. Such
+// instances are only reported, unless --without-description is given.
 #include "cli/commands/redis.hpp"
 
 #include "app/numbers.hpp"
@@ -67,7 +67,7 @@ const char* text_of(owner o) {
 // The shards of one instance, NAME~EPOCH.
 struct instance {
   std::string name;  // of the filter
-  std::string text;  // NAME~EPOCH, as keys have it
+  std::string text;  // NAME~EPOCH, as in keys
   std::vector<std::string> keys = {};
   owner owned_by = owner::in_use;
   std::optional<std::uint64_t> memory = {};
@@ -84,7 +84,7 @@ std::string_view instance_in(std::string_view key) {
   constexpr std::size_t epoch_digits = 16;
   const std::size_t brace = key.find('}');
   if (!key.starts_with('{') || brace == key.npos || key.substr(brace, 2) != "}:") return {};
-  const std::string_view rest = key.substr(brace + 2);  // the header, a layer, or a copy that is being made
+  const std::string_view rest = key.substr(brace + 2);  // the header, a layer, or a copy being made
   if (rest.empty() || rest.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") != rest.npos) return {};
   const std::string_view tag = key.substr(1, brace - 1);
   const std::size_t colon = tag.rfind(':');
@@ -145,7 +145,7 @@ class collection {
                         (i.owned_by == owner::no_description && options_.without_description));
   }
 
-  /// Removes what may still be removed, after another look at its description and its use.
+  /// Removes an instance, after checking its description and its use again.
   void remove() {
     for (instance& i : found_) {
       if (!may_remove(i)) continue;
@@ -178,7 +178,7 @@ class collection {
     for (std::size_t k = 0; k < these.size(); ++k) these[k]->owned_by = owner_of(*these[k], described[k]);
   }
 
-  // OBJECT IDLETIME does not count as a use. It is an error under the policies *-lfu, which count uses instead.
+  // OBJECT IDLETIME does not count as a use. It fails under the policies *-lfu, which count uses instead.
   void measure_idle_time(instance& i) {
     std::optional<std::uint64_t> least;
     bool known = true;
@@ -190,7 +190,7 @@ class collection {
       }
       servers_.run(question, [&](std::size_t, redis::reply r) {
         known &= !r.is_error();
-        if (!r.is(redis::reply_type::integer)) return;  // gone meanwhile
+        if (!r.is(redis::reply_type::integer)) return;  // removed in the meantime
         const auto idle = static_cast<std::uint64_t>(std::max<std::int64_t>(r.integer(), 0));
         least = std::min(least.value_or(idle), idle);
       });
@@ -293,7 +293,7 @@ void add_redis_gc(command_line& line, command& redis) {
   c.option(
       "--min-idle",
       [&o](const std::string& text) { o.least_idle = text == "0" ? 0 : parse_duration(text, "--min-idle"); },
-      "DURATION", "keep shards used within this time; default 5min; 0 if not reported");
+      "DURATION", "keep shards used within this time; default 5min; 0: no check");
   c.flag("--without-description", o.without_description,
          "also remove shards without a description; stop all writers first");
   add_yes(c, o.yes);
@@ -301,9 +301,7 @@ void add_redis_gc(command_line& line, command& redis) {
   add_server(c, o.server);
   c.example("bloomery redis gc redis://cache");
   c.example("bloomery redis gc --yes redis://cache");
-  c.footer(
-      "--min-idle 0 is for servers that do not report idle times, and is safe only while no filter is "
-      "being replaced.\n");
+  c.footer("Use --min-idle 0 for servers that do not report idle times, and only while no filter is being replaced.\n");
   c.footer(addresses);
 }
 

@@ -2,7 +2,7 @@
 //
 //   $ bloomery redis list redis://cache
 //   NAME   KIND   KEYS   CAPACITY  FPR TARGET  MEMORY  EXPIRES  STATE
-//   users  fixed  1,000  10,000    1 %         13 KiB  never    ready
+//   users  fixed  1,000  10,000    1%          13 KiB  never    ready
 //
 // Key names are read with SCAN, a thousand at a time, so other clients are not blocked.
 #include "cli/commands/redis.hpp"
@@ -54,7 +54,7 @@ struct listed {
   std::string name;
   std::string address;
   std::string kind;   // empty: unknown
-  std::string state;  // "ready", "in the making", "being replaced", or what is wrong
+  std::string state;  // "ready", "in the making", "being replaced", or the problem
   std::optional<std::uint64_t> keys = {};
   std::optional<std::uint64_t> capacity = {};
   std::optional<double> target_fpr = {};
@@ -96,7 +96,7 @@ class listing {
     const auto add = [&](std::set<std::string>& to, const std::optional<std::string>& name) {
       if (name && !name->empty() && is_wanted(*name)) to.insert(*name);
     };
-    // Descriptions end with m or 2, facts of chains with y, cursors with r.
+    // Descriptions end in m or 2, facts of chains in y, cursors in r.
     scan_keys(address_, servers_.options(), "*[m2yr]", [&](std::string_view key) {
       const auto without = [&](std::string_view ending) {
         return std::string(key.substr(0, key.size() - ending.size()));
@@ -118,7 +118,7 @@ class listing {
     std::vector<listed> all;
     for (std::size_t i = 0; i < names.size(); ++i) {
       const described_name& d = described[i];
-      if (!d.now && (d.is_other || d.problem.empty())) continue;  // not a filter, or gone meanwhile
+      if (!d.now && (d.is_other || d.problem.empty())) continue;  // not a filter, or removed in the meantime
       listed one{names[i], address_of(names[i]).text(), "", d.problem};
       if (d.now) describe(*d.now, d.coming != nullptr, one);
       all.push_back(std::move(one));
@@ -136,7 +136,7 @@ class listing {
     if (m.expires_at != 0) one.expires_at = m.expires_at;
     try {
       one.memory = memory_of(servers_, m);
-      if (!m.ready || p.filter.key_check != 0) return;  // opening it completes it, or needs its secret
+      if (!m.ready || p.filter.key_check != 0) return;  // opening would complete it, or needs its secret
       redis_filter filter =
           redis_filter::open(address_of(one.name), options_for(address_of(one.name), options_.server, "", true));
       if (const std::optional<redis_info> now = info_at_once(filter)) {
@@ -149,7 +149,7 @@ class listing {
     }
   }
 
-  // Nothing: there is no chain of this name.
+  // Empty if there is no chain with this name.
   std::optional<listed> chain_of(const std::string& name) {
     const redis_address address = address_of(name);
     if (!finds_chain(address, options_.server)) return std::nullopt;
@@ -273,7 +273,7 @@ void add_redis_list(command_line& line, command& redis) {
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_server(c, o.server);
   c.example("bloomery redis list redis://cache");
-  c.footer("The server counts the bits of filters up to 64 MiB to estimate their number of keys.\n");
+  c.footer("The number of keys is estimated for filters up to 64 MiB, whose bits the server counts.\n");
   c.footer(addresses);
 }
 

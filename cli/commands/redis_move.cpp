@@ -1,11 +1,11 @@
-// bloomery pull and push: filters between files and servers, bit for bit.
+// bloomery pull and push: copy filters between files and servers.
 //
 //   $ bloomery pull redis://cache/users -o users.bloom
 //   $ bloomery push users.bloom redis://other/users
 //
-// A file has the bits of a shared filter's shards, laid end to end; that of a filter that grows has all layers of all
-// shards, and that of a filter with a window all slices. A filter that goes to a server is merged into the filter of
-// that name; layers and slices become a new filter.
+// The file has the bits of all shards, one shard after another; for a scalable filter all layers of all shards, and for
+// a sliding-window filter all slices. A pushed filter is merged into the filter of that name; a file of layers or
+// slices becomes a new filter.
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/shared_filter.hpp"
 
@@ -73,14 +73,14 @@ redis_params shared_like(const any_filter& filter, const std::string& name, cons
   const params& f = p.filter;
   if (capabilities_of(f).counts_copies) {
     throw error(errc::incompatible,
-                {"counting filters are pulled, and not put back: servers cannot add counters in one step", name,
+                {"counting filters cannot be pushed, because servers cannot add counters atomically", name,
                  "a filter of bits", f.layout, "add their keys"});
   }
   const layout_facts* facts = find_layout_facts(f.layout);
   if (facts == nullptr || !facts->may_be_shared) {
     throw error(errc::incompatible,
-                {"a shared filter has all bits of a key in one cache line", name, "layout split_block512 or blocked",
-                 kind_text(f), "build it again with --layout split_block512"});
+                {"a filter of this layout cannot be shared", name, "layout split_block512 or blocked", kind_text(f),
+                 "build it again with --layout split_block512"});
   }
   p.shards = sharing.shards.value_or(0);
   if (sharing.milliseconds) p.expires_in = std::chrono::milliseconds(*sharing.milliseconds);
@@ -100,9 +100,9 @@ shared_copy put_on_servers(const redis_address& address, const any_filter& filte
     error_text text = e.text();
     const bool may_be_tried = e.code() != errc::damaged && e.code() != errc::locked;
     std::string to_do = hint_text(e);
-    to_do += fmt::format("{}{} may have a part of the new keys by now{}{}", to_do.empty() ? "" : "; ", address.text(),
-                         made ? ", or none" : " beside what it had",
-                         may_be_tried ? "; run it again, which does no harm" : "");
+    to_do += fmt::format("{}{} may have some of the new keys{}{}", to_do.empty() ? "" : "; ", address.text(),
+                         made ? ", or none" : " in addition to its own",
+                         may_be_tried ? "; it is safe to run the command again" : "");
     text.hint = std::move(to_do);
     throw error(e.code(), text);
   }
@@ -111,7 +111,7 @@ shared_copy put_on_servers(const redis_address& address, const any_filter& filte
 
 namespace {
 
-// Of all shards: those that begin at the same time are one.
+// Slices of different shards that begin at the same time count as one.
 std::uint64_t slices_of(const layered_filter& filter) {
   std::set<std::uint64_t> starts;
   for (const filter_layer& layer : filter.layers()) starts.insert(layer.start);
@@ -140,8 +140,7 @@ std::string size_text_of(const layered_filter& filter) {
 std::string expired_text(std::uint64_t expired, const layered_filter& from) {
   if (expired == 0) return "";
   if (expired == slices_of(from)) return "; the new filter is empty, because all slices have expired";
-  return fmt::format("; {} of the slices {} left out, because {} expired", count_text(expired),
-                     expired == 1 ? "was" : "were", expired == 1 ? "it has" : "they have");
+  return fmt::format("; {} expired {} left out", count_text(expired), expired == 1 ? "slice was" : "slices were");
 }
 
 exit_status pull_layers(redis_filter& filter, const redis_address& address, const pull_options& options) {
@@ -162,8 +161,9 @@ exit_status pull_layers(redis_filter& filter, const redis_address& address, cons
 exit_status push_layers(const layered_filter& from, const redis_address& address, const push_options& options) {
   const layered_params& p = from.parameters();
   if (options.sharing.shards && *options.sharing.shards != p.shards) {
-    throw error(errc::invalid_argument, {"layers keep their number of shards", "--shards", std::to_string(p.shards),
-                                         std::to_string(*options.sharing.shards), "leave it out"});
+    throw error(errc::invalid_argument,
+                {"the number of shards of layers cannot change", "--shards", std::to_string(p.shards),
+                 std::to_string(*options.sharing.shards), "leave it out"});
   }
   std::optional<std::chrono::milliseconds> expires_in;
   if (options.sharing.milliseconds) expires_in = std::chrono::milliseconds(*options.sharing.milliseconds);
@@ -177,7 +177,7 @@ exit_status push_layers(const layered_filter& from, const redis_address& address
     if (p.filter.has_window()) result["expired_slices"] = expired.size();
     print_result(result);
   } else if (!options.quiet) {
-    say(fmt::format("{}: a copy of {}; {}{}", address.text(), options.file, size_text_of(from),
+    say(fmt::format("{}: copy of {}; {}{}", address.text(), options.file, size_text_of(from),
                     expired_text(expired.size(), from)));
   }
   return exit_status::found;
@@ -187,13 +187,13 @@ exit_status pull(const pull_options& options) {
   refuse_needless(options.server, {&options.address, 1});
   const redis_address address = redis_address::parse(options.address);
   if (redis_address::is_one(options.output)) {
-    throw error(errc::invalid_argument, {"pull makes a file", "-o", "a file's name", "an address",
-                                         "union -o ADDR puts one shared filter into another"});
+    throw error(errc::invalid_argument, {"pull writes a file", "--output", "a file name", "an address",
+                                         "use 'bloomery union -o ADDRESS' to merge shared filters"});
   }
-  check_replaceable(options.output, "-o");
+  check_replaceable(options.output, "--output");
   check_can_write(options.output);
   check_locks(options.output);
-  check_not_the_key(options.output, "-o", options.secret);
+  check_not_the_key(options.output, "--output", options.secret);
   redis_filter filter = open_shared(address, options.server, options.secret, options.quiet);
   const redis_params& shared = filter.parameters();
   if (shared.growth != redis_growth::none || shared.filter.has_window()) return pull_layers(filter, address, options);
@@ -207,7 +207,7 @@ exit_status pull(const pull_options& options) {
     result.update(size_json(p));
     print_result(result);
   } else if (!options.quiet) {
-    say(fmt::format("{}: {}; it was made for {}", options.output, address.text(), size_text(p)));
+    say(fmt::format("{}: copy of {}; {}", options.output, address.text(), size_text(p)));
   }
   return exit_status::found;
 }
@@ -229,7 +229,7 @@ exit_status push(const push_options& options) {
     result["shards"] = p.shards;
     print_result(result);
   } else if (!options.quiet) {
-    say(fmt::format("{}: {} {}; it was made for {}", address.text(), made ? "a copy of" : "has taken in", options.file,
+    say(fmt::format("{}: {} {}; {}", address.text(), made ? "copy of" : "merged with", options.file,
                     shared_size_text(p)));
   }
   return exit_status::found;
@@ -240,12 +240,12 @@ exit_status push(const push_options& options) {
 void add_pull(command_line& line) {
   command& c = line.root.subcommand("pull", "copy a filter on Redis to a file");
   auto& o = line.options_of(c, pull);
-  c.positional("ADDRESS", o.address, "the filter's address").required().not_empty();
-  c.option("-o,--output", o.output, "FILE", "the filter's file, replaced when the new one is complete")
+  c.positional("ADDRESS", o.address, "address of the filter").required().not_empty();
+  c.option("-o,--output", o.output, "FILE", "file of the filter, replaced when the new one is complete")
       .required()
       .file();
   add_secret(c, o.secret);
-  c.option("--note", o.note, "TEXT", "a remark kept in the file");
+  c.option("--note", o.note, "TEXT", "a comment stored in the file");
   add_no_lock(c);
   c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
@@ -255,10 +255,10 @@ void add_pull(command_line& line) {
 }
 
 void add_push(command_line& line) {
-  command& c = line.root.subcommand("push", "copy a filter's file to Redis");
+  command& c = line.root.subcommand("push", "copy a filter from a file to Redis");
   auto& o = line.options_of(c, push);
-  c.positional("FILE", o.file, "the filter's file, of layout split_block512 or blocked").required().file();
-  c.positional("ADDRESS", o.address, "where to: created if missing, otherwise the keys are added")
+  c.positional("FILE", o.file, "file of a filter with layout split_block512 or blocked").required().file();
+  c.positional("ADDRESS", o.address, "destination: created if missing, otherwise the keys are added")
       .required()
       .not_empty();
   add_secret(c, o.secret);
@@ -267,7 +267,7 @@ void add_push(command_line& line) {
   add_life(c, o.sharing);
   add_server(c, o.server);
   c.example("bloomery push users.bloom redis://cache/users");
-  c.footer("A file of layers or slices always makes a new filter.\n");
+  c.footer("A file of layers or slices always becomes a new filter.\n");
   c.footer(addresses);
 }
 

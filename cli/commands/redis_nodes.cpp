@@ -81,7 +81,7 @@ std::vector<server_node> nodes_at(const redis_address& address, const redis_conn
       if (!ranges.empty()) return nodes_in(ranges, address, here, replicas_too);
       if (why.find("cluster support disabled") != std::string::npos) {
         throw error(errc::invalid_argument,
-                    {"the server is not one of a cluster", where.text(), "", why,
+                    {"the server is not a cluster node", where.text(), "", why,
                      error_hint(hint::give_server_address,
                                 "give the address of one server: redis://" + where.text() + "/NAME")});
       }

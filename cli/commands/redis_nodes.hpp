@@ -1,5 +1,4 @@
-// The single servers behind an address, each with a connection of its own, so that the failure of one does not end the
-// work on the others.
+// The servers of an address, each with its own connection, so that the failure of one does not affect the others.
 #pragma once
 
 #include <bloomery/redis.hpp>
@@ -27,20 +26,21 @@ struct server_node {
 };
 
 /// The server at an address; for a cluster, all masters (and replicas) of its slot map.
-/// @param time  limit for reading the slot map, shared by the cluster's endpoints @throws error  unavailable, not_permitted: no slot map was read
+/// @param time  limit for reading the slot map, shared by the cluster's endpoints
+/// @throws error  unavailable, not_permitted: no slot map was read
 std::vector<server_node> nodes_at(const redis_address& address, const redis_connection_options& options,
                                   bool replicas_too, std::chrono::milliseconds time);
 
-/// Runs one command that names this key, or none, and passes its reply to `take`.
+/// Runs one command with this key, or without a key, and passes its reply to `take`.
 void run_one(redis::router& servers, std::string_view key, std::initializer_list<std::string_view> words,
              const std::function<void(redis::reply)>& take);
 
 /// Calls `each` with every key that matches the pattern, at least once: SCAN on all masters.
-/// @throws error  as redis::router::run; not_permitted: SCAN is not allowed; damaged: the reply is not SCAN's
+/// @throws error  as redis::router::run; not_permitted: SCAN is not allowed; damaged: the reply is invalid
 void scan_keys(const redis_address& address, const redis_connection_options& options, std::string_view pattern,
                const std::function<void(std::string_view key)>& each);
 
-/// `text` as a part of a pattern that matches it alone.
+/// `text` escaped for a pattern that matches only this text.
 std::string literal_pattern(std::string_view text);
 
 }  // namespace bloomery::cli

@@ -5,7 +5,7 @@
 //   $ bloomery redis drop --yes redis://cache/users
 //   bloomery: redis://cache:6379/users: dropped: 1,000 keys (fixed, split_block512)
 //
-// Commands that destroy keys say which, and ask first. Other clients may use the filter meanwhile.
+// Commands that remove keys show how many and ask for confirmation. Other clients may use the filter at the same time.
 #include "cli/commands/redis.hpp"
 
 #include "app/numbers.hpp"
@@ -40,7 +40,7 @@ struct operate_options {
   bool json = false;
 };
 
-// A shared filter or a Guava chain, with what is known of its keys.
+// A shared filter or a Guava chain, with its number of keys if known.
 class operand {
  public:
   explicit operand(const operate_options& options)
@@ -57,7 +57,7 @@ class operand {
 
   std::string kind() { return chain() != nullptr ? chain_scheme : kind_of(filter()->parameters()); }
 
-  // Called before the operation. A filter that lost a part cannot count its keys, and may still be removed.
+  // Called before the operation. A damaged filter cannot count its keys, but may still be removed.
   void count_keys() {
     try {
       if (redis_chain* const c = chain()) {
@@ -97,7 +97,7 @@ class operand {
     const auto open_chain = [&] { return redis_chain::open(address_, known, connection_of(options_.server)); };
     if (!options_.chain.scheme.empty()) {
       if (options_.chain.scheme != chain_scheme) {
-        throw error(errc::invalid_argument, {"no such scheme on Redis", "--scheme", chain_scheme,
+        throw error(errc::invalid_argument, {"unknown scheme on Redis", "--scheme", chain_scheme,
                                              "'" + options_.chain.scheme + "'", "leave out --scheme"});
       }
       return open_chain();
@@ -116,10 +116,10 @@ class operand {
   std::optional<std::uint64_t> keys_;
 };
 
-// Of a filter that cannot be opened: damaged, or without a description.
+// Removes a filter that cannot be opened: damaged, or without a description.
 exit_status drop_unopened(const operate_options& options, const error& problem) {
   const redis_address address = redis_address::parse(options.address);
-  if (!confirmed(fmt::format("{}: {}; drop removes all that is left of it", address.text(), problem.text().what),
+  if (!confirmed(fmt::format("{}: {}; drop removes all remaining parts", address.text(), problem.text().what),
                  options.yes)) {
     return exit_status::nothing;
   }
@@ -151,7 +151,7 @@ exit_status drop(const operate_options& options) try {
 
 exit_status clear(const operate_options& options) {
   operand what(options);
-  redis_filter& filter = what.filter_for("clear", "a chain is emptied by 'bloomery redis reset'");
+  redis_filter& filter = what.filter_for("clear", "use 'bloomery redis reset' for a Guava chain");
   what.count_keys();
   if (!confirmed(fmt::format("{}: clear removes {}; the empty filter stays", what.name(), what.content()), options.yes))
     return exit_status::nothing;
@@ -164,8 +164,8 @@ exit_status reset(const operate_options& options) {
   operand what(options);
   redis_chain* const chain = what.chain();
   if (chain == nullptr) {
-    throw error(errc::incompatible, {"only a Guava chain is reset", what.name(), "a Guava chain", what.kind(),
-                                     "a shared filter is emptied by 'bloomery redis clear'"});
+    throw error(errc::incompatible, {"only a Guava chain can be reset", what.name(), "a Guava chain", what.kind(),
+                                     "use 'bloomery redis clear' for a shared filter"});
   }
   what.count_keys();
   if (!confirmed(fmt::format("{}: reset removes {}; an empty first bitmap stays", what.name(), what.content()),
@@ -200,7 +200,7 @@ exit_status persist(const operate_options& options) {
 exit_status rotate(const operate_options& options) {
   operand what(options);
   what.filter_for("rotate", "only a sliding-window filter has generations").rotate();
-  what.report("rotate", "began the generation of the present time in all shards");
+  what.report("rotate", "created the current generation in all shards");
   return exit_status::found;
 }
 
@@ -212,7 +212,7 @@ void add_operation(command_line& line, command& redis, const char* verb, action 
                    destroys what, bool of_chains, bool of_filters = true) {
   command& c = redis.subcommand(verb, help);
   auto& o = line.options_of(c, act);
-  c.positional("ADDRESS", o.address, "the filter's address").required().not_empty();
+  c.positional("ADDRESS", o.address, "address of the filter").required().not_empty();
   const bool takes_time = act == expire;
   if (takes_time) {
     c.positional(
@@ -236,12 +236,12 @@ void add_operation(command_line& line, command& redis, const char* verb, action 
 
 void add_redis_operations(command_line& line, command& redis) {
   add_operation(line, redis, "drop", drop, "remove a filter or chain from its servers", destroys::yes, true);
-  add_operation(line, redis, "clear", clear, "remove all keys of a filter, which stays in use", destroys::yes, false);
+  add_operation(line, redis, "clear", clear, "remove all keys of a filter, but keep the filter", destroys::yes, false);
   add_operation(line, redis, "reset", reset, "remove all keys of a Guava chain, and all bitmaps but the first",
                 destroys::yes, true, false);
-  add_operation(line, redis, "expire", expire, "let a filter or chain expire after some time", destroys::no, true);
+  add_operation(line, redis, "expire", expire, "set the expiry of a filter or chain", destroys::no, true);
   add_operation(line, redis, "persist", persist, "remove the expiry of a filter or chain", destroys::no, true);
-  add_operation(line, redis, "rotate", rotate, "begin the present generation of a sliding-window filter in all shards",
+  add_operation(line, redis, "rotate", rotate, "create the current generation of a sliding-window filter in all shards",
                 destroys::no, false);
 }
 

@@ -1,9 +1,9 @@
-// bloomery plan --redis: how a filter that many machines share would lie on its servers.
+// bloomery plan --redis: plans a shared filter: shards, memory, servers and speed.
 //
 //   $ bloomery plan --redis --nodes 6 -n 10G -p 1%
-//   layout    blocked: 6 bits a key within a line of 64 bytes
-//   shards    12,445, each of 16,382 lines: a string of 1 MiB; 24,891 keys in all
-//   memory    12.2 GiB, 10.47 bits a key
+//   layout    blocked: 6 bits per key in a block of 64 bytes
+//   shards    12,445 of 16,382 blocks: strings of 1 MiB, 24,891 keys on the servers
+//   memory    12.2 GiB, 10.47 bits per key
 //   nodes     6: 2.03 GiB on each, up to 2.16 GiB by chance
 //   ...
 #include "cli/commands/plan.hpp"
@@ -32,15 +32,16 @@ namespace {
 
 constexpr double default_rate = 0.01;
 
-// Microseconds of a server's core for a key, in batches: measured with redis-server 7.0, lines read by GETRANGE and
-// bits set by BITFIELD.
+// Microseconds of a server core per key, in batches: measured with redis-server 7.0, blocks read by GETRANGE and bits
+// set by BITFIELD.
 constexpr double microseconds_of_lookup = 0.40;
 constexpr double microseconds_of_insert = 2.2;
 
 void check_needs(const plan_options& o) {
   const auto refuse = [](bool given, const char* option) {
     if (!given) return;
-    throw error(errc::invalid_argument, {"not of a filter on Redis", option, "", "", "leave out --redis or it"});
+    throw error(errc::invalid_argument,
+                {"cannot be combined with --redis", option, "", "", std::string("leave out --redis or ") + option});
   };
   refuse(o.table, "--table");
   refuse(o.sealed, "--sealed");
@@ -60,13 +61,14 @@ redis_plan planned(const plan_options& o) {
   if (capacity == 0 && (wanted.growing || o.most_keys))
     capacity = std::min(growing_from, o.most_keys.value_or(growing_from));
   if (capacity == 0) {
-    throw error(errc::invalid_argument, {"a plan needs a number of keys", "-n", "the distinct keys to expect", "none",
-                                         "say -n 100M, or --max-keys, or --grow if nobody knows"});
+    throw error(errc::invalid_argument,
+                {"a plan needs a number of keys", "--capacity", "the distinct keys to expect", "none",
+                 "give --capacity 100M, for example, or --max-keys, or --grow if the number is unknown"});
   }
   return plan_redis(shared_params(wanted, sharing, capacity, default_rate));
 }
 
-// Layers of a shard when a growing filter has this many keys.
+// Layers of a shard of a filter that grows, with this many keys.
 std::size_t layers_of(const redis_plan& plan, double keys) {
   std::vector<redis_layer> layers = {plan.first};
   const double of_shard = keys / static_cast<double>(plan.shards);
@@ -78,7 +80,7 @@ std::size_t layers_of(const redis_plan& plan, double keys) {
   return layers.size();
 }
 
-// The cost of a lookup by the number of layers: of the newest one alone, if the client has copies of the others.
+// The number of layers, which determines the cost of a lookup unless the client has copies of the older layers.
 std::string growth_cost_text(const redis_plan& plan) {
   std::string text;
   for (const double times : {1.0, 10.0, 100.0, 1000.0}) {
@@ -90,7 +92,7 @@ std::string growth_cost_text(const redis_plan& plan) {
   return text;
 }
 
-// The fullest of this many nodes: shards go to nodes by the hash of their names.
+// The number of shards on the fullest node: shards are distributed by the hash of their names.
 double most_shards_of_a_node(double shards, double nodes) {
   const double mean = shards / nodes;
   return nodes == 1 ? shards : std::min(shards, std::ceil(mean + 3 * std::sqrt(mean)));
@@ -157,39 +159,39 @@ exit_status plan_shared(const plan_options& options) {
   };
   line("filter", fmt::format("{}{} at {}", counted(p.filter.capacity, "key"), window_text(p.filter),
                              rate_text(p.filter.target_fpr)));
-  line("layout", fmt::format("{}: {} {}s a key, within 64 bytes", p.filter.layout, plan.first.probes,
+  line("layout", fmt::format("{}: {} {}s per key in a block of 64 bytes", p.filter.layout, plan.first.probes,
                              capabilities_of(p.filter).can_remove ? "counter" : "bit"));
-  line("shards", fmt::format("{}, each {}: a string of {}; {} on the servers", count_text(plan.shards),
-                             counted(plan.first.lines, "line"), bytes_text(plan.first.string_bytes()),
+  line("shards", fmt::format("{} of {}: strings of {}, {} on the servers", count_text(plan.shards),
+                             counted(plan.first.lines, "block"), bytes_text(plan.first.string_bytes()),
                              counted(plan.server_keys, "key")));
   if (p.growth != redis_growth::none) {
-    line("grows", growth_text(p) + (unlimited ? fmt::format(": each shard by itself, {} layers at most", plan.layers)
-                                              : fmt::format(": each shard by itself, up to {} layers", plan.layers)));
+    line("grows",
+         growth_text(p) + (unlimited ? fmt::format("; each shard grows separately, {} layers at most", plan.layers)
+                                     : fmt::format("; each shard grows separately, up to {} layers", plan.layers)));
   }
-  if (p.filter.has_window())
-    line("forgets", fmt::format("in {} generations, each with room for all keys", plan.layers));
+  if (p.filter.has_window()) line("window", fmt::format("{} generations, each with the full capacity", plan.layers));
   line("memory", plan.memory_bytes == plan.full_memory_bytes
-                     ? fmt::format("{}{}, {:.2f} bits a key", bytes_text(plan.memory_bytes),
+                     ? fmt::format("{}{}, {:.2f} bits per key", bytes_text(plan.memory_bytes),
                                    unlimited ? " at first" : "", bits_per_key)
-                     : fmt::format("{} at first, {} when it is full: {:.2f} bits a key", bytes_text(plan.memory_bytes),
+                     : fmt::format("{} at first, {} when full: {:.2f} bits per key", bytes_text(plan.memory_bytes),
                                    bytes_text(plan.full_memory_bytes), bits_per_key));
   if (options.nodes > 1) {
     line("nodes", fmt::format("{}: {} on each, up to {} by chance", options.nodes, bytes_text(whole(of_a_node)),
                               bytes_text(whole(most_of_a_node))));
     if (shards < 4 * nodes) {
-      line("", fmt::format("{} spread badly over so many: --shards {} would do", counted(plan.shards, "shard"),
+      line("", fmt::format("{} are too few for an even distribution; use --shards {}", counted(plan.shards, "shard"),
                            4 * options.nodes));
     }
   }
-  line("speed", fmt::format("about {} lookups or {} inserts a second, in batches: {} us and {} us of a server's core",
+  line("speed", fmt::format("about {} lookups or {} inserts per second in batches ({} us and {} us of a server core)",
                             count_text(whole(lookups / 1e4) * 10'000), count_text(whole(inserts / 1e4) * 10'000),
                             microseconds_of_lookup, microseconds_of_insert));
   if (unlimited) {
     line("", growth_cost_text(plan));
-    line("", fmt::format("lookups without copies of the older layers: {} us for each layer", microseconds_of_lookup));
+    line("", fmt::format("lookups without copies of the older layers: {} us per layer", microseconds_of_lookup));
   }
   line("log",
-       fmt::format("{:.0f} bytes of the append-only file, and to each replica, for a new key", plan.log_bytes_per_key));
+       fmt::format("{:.0f} bytes per new key in the append-only file, and to each replica", plan.log_bytes_per_key));
   line("command", command_for(options, plan));
   out.flush();
   return exit_status::found;

@@ -1,10 +1,10 @@
-// bloomery redis repair ADDRESS: the lost shards of a shared filter refilled from its keys while the others stay in use.
+// bloomery redis repair ADDRESS: refills the lost shards of a shared filter from its keys. The others stay in use.
 //
 //   $ bloomery redis repair redis://cache/users users.txt
 //   bloomery: redis://cache:6379/users: repaired: shard 3 of 16, 1,000,000 lines, 62,411 of them inserted again
 //
-// Lookups in the lost shards fail, or answer maybe, until all keys are in. If the input cannot be read to its end, the
-// shards stay damaged, and the command can be run again.
+// Lookups in the lost shards fail, or report keys present, until all keys are inserted. If the input cannot be read to
+// its end, the shards stay damaged, and the command can be repeated.
 #include "cli/commands/redis.hpp"
 
 #include "app/numbers.hpp"
@@ -73,7 +73,7 @@ exit_status repair(const repair_options& options) {
     if (!done.finished) throw interrupted();
     if (done.keys == 0 && !options.allow_empty) {
       throw error(errc::invalid_argument,
-                  {"lost shards would become empty", address.text(), "input with keys", "no key",
+                  {"the lost shards would become empty", address.text(), "input with keys", "no key",
                    std::string("give --allow-empty if the filter had no keys; ") + what_stays});
     }
     point_of_no_return();
@@ -98,7 +98,7 @@ exit_status repair(const repair_options& options) {
     print_result(done, result);
   } else if (!options.common.quiet && !done.failure) {
     say(address.text() + ": " +
-        (shards.empty() ? fmt::format("nothing to repair: {} are whole", counted(all, "shard"))
+        (shards.empty() ? fmt::format("nothing to repair: {} are intact", counted(all, "shard"))
                         : fmt::format("repaired: {}; {}, {} of them inserted again", shards_text(shards, all),
                                       counted(done.keys, "line"), count_text(done.changed))));
   }
@@ -120,9 +120,8 @@ void add_redis_repair(command_line& line, command& redis) {
   add_server(c, o.server);
   c.example("bloomery redis repair redis://cache/users users.txt");
   c.footer(
-      "The input must have all keys of the filter; keys of intact shards are skipped without a request. If "
-      "no shard is "
-      "lost, the input is not read. A counting filter is replaced instead: bloomery redis replace.\n");
+      "The input must have all keys of the filter. Keys of intact shards are skipped. If no shard is lost, the input "
+      "is not read. A counting filter cannot be repaired; use 'bloomery redis replace'.\n");
   c.footer(addresses);
 }
 

@@ -1,10 +1,10 @@
-// bloomery redis replace ADDRESS: a shared filter made again of its keys while other clients use it.
+// bloomery redis replace ADDRESS: rebuilds a shared filter from its keys while other clients use it.
 //
 //   $ bloomery redis replace redis://cache/users users.txt
-//   bloomery: redis://cache:6379/users: replaced: 1,000 lines, 1,000 new; made for ...
+//   bloomery: redis://cache:6379/users: replaced: 1,000 lines, 1,000 added; capacity ...
 //
-// Lookups go to the old filter until the new one is filled; inserts of other clients go to both. If the input cannot be
-// read to its end, the old filter stays.
+// Until the new filter is complete, lookups use the old filter, and inserts of other clients go to both. If the input
+// cannot be read to its end, the old filter stays.
 #include "cli/commands/redis.hpp"
 
 #include "app/numbers.hpp"
@@ -49,12 +49,12 @@ struct replace_options {
   bool allow_empty = false;
 };
 
-// The parameters of the old filter, except what the options change.
+// The parameters of the old filter, with the changes of the options.
 redis_params changed(const redis_params& old, const replace_options& options) {
   redis_params p = old;
   const making_options& wanted = options.wanted;
   const sharing_options& sharing = options.sharing;
-  p.filter.geometry = {};  // follows from the others
+  p.filter.geometry = {};  // derived from the others
   if (wanted.capacity) p.filter.capacity = *wanted.capacity;
   if (wanted.rate) p.filter.target_fpr = *wanted.rate;
   if (!wanted.layout.empty()) p.filter.layout = wanted.layout;
@@ -67,7 +67,7 @@ redis_params changed(const redis_params& old, const replace_options& options) {
   return p;
 }
 
-// The expiry of the new filter: that of the old one, unless --ttl is given.
+// The expiry of the new filter: --ttl, or that of the old filter.
 std::optional<std::chrono::milliseconds> expiry_of(const redis_address& old, const replace_options& options) {
   using std::chrono::milliseconds;
   if (options.sharing.milliseconds) return milliseconds(*options.sharing.milliseconds);
@@ -118,7 +118,7 @@ exit_status replace(const replace_options& options) {
     if (done.keys == 0 && !options.allow_empty) {
       throw error(errc::invalid_argument,
                   {"an empty filter would replace the filter", address.text(), "input with keys", "no key",
-                   "give --allow-empty if it shall be empty; the old filter stays"});
+                   "give --allow-empty to replace it anyway; the old filter stays"});
     }
     point_of_no_return();
   });
@@ -143,7 +143,7 @@ exit_status replace(const replace_options& options) {
     add_verdict(result, watch.judgement());
     print_result(done, result);
   } else if (!options.common.quiet && !done.failure) {
-    say(fmt::format("{}: replaced: {}, {} new; made for {}", address.text(), counted(done.keys, "line"),
+    say(fmt::format("{}: replaced: {}, {} added; {}", address.text(), counted(done.keys, "line"),
                     new_keys_text(done, now), shared_size_text(p)));
   }
   if (done.failure) throw *done.failure;
@@ -177,9 +177,9 @@ void add_redis_replace(command_line& line, command& redis) {
   add_server(c, o.server);
   c.example("bloomery redis replace redis://cache/users users.txt");
   c.footer(
-      "Parameters that are not given stay as they are; the capacity rises to the number of lines. Hash, kind "
-      "of keys, "
-      "seed and secret cannot be changed. Keys that other clients insert meanwhile are in both filters.\n");
+      "Parameters that are not given do not change, except that the capacity is at least the number of lines. Hash, "
+      "kind of keys, seed and secret cannot be changed. Keys that other clients insert during the replacement are in "
+      "both filters.\n");
   c.footer(addresses);
 }
 

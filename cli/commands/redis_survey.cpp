@@ -25,7 +25,7 @@ redis_address filter_at(const redis_address& server, const std::string& name) {
   return address;
 }
 
-// The description in a reply to GET; nothing: there is none, or `into` has the reason.
+// The description in a reply to GET; empty if there is none, or if it is unreadable: then `into` has the problem.
 std::shared_ptr<const redis::meta> description_in(const redis::reply& r, const redis_address& address,
                                                   described_name& into) {
   if (r.is_nil()) return nullptr;
@@ -84,7 +84,7 @@ void warn_of_eviction(const redis_address& address, const server_options& server
   }
   if (policy.empty()) return;
   say(address.text() + ": warning: maxmemory-policy is " + policy +
-      ": when the server's memory is full, it removes parts of filters, which are damaged then; "
+      ": when memory is full, the server evicts parts of filters, which damages them; "
       "CONFIG SET maxmemory-policy noeviction, or volatile-lru");
 }
 

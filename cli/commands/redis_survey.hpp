@@ -1,4 +1,4 @@
-// The filters on servers, found by their keys: names, descriptions and memory.
+// A survey of the filters on servers: names, descriptions and memory.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@ class router;
 
 namespace bloomery::cli {
 
-/// Inverse of redis::key_name(); nothing for texts that it does not return.
+/// Inverse of redis::key_name(); empty for other texts.
 std::optional<std::string> decoded_key_name(std::string_view name);
 
-/// What the keys {NAME}:m, {NAME}:m2 and {NAME}:n of a name contain.
+/// The contents of the keys {NAME}:m, {NAME}:m2 and {NAME}:n.
 struct described_name {
   std::shared_ptr<const redis::meta> now = {};  ///< the filter in use, by {NAME}:m, or by {NAME}:m2 if that is missing
   std::shared_ptr<const redis::meta> second = {};  ///< by {NAME}:m2
-  std::shared_ptr<const redis::meta> coming = {};  ///< the filter that is to replace it
-  std::string problem = {};                        ///< why a description could not be read; empty: all were
-  bool is_other = false;                           ///< the name has a value that is not of this program
+  std::shared_ptr<const redis::meta> coming = {};  ///< the filter that will replace it
+  std::string problem = {};                        ///< why a description could not be read; empty: no problem
+  bool is_other = false;                           ///< the key has a value of another program
 };
 
-/// Reads the descriptions of all these names in a few exchanges. A name that the user may not read has a problem.
+/// Reads the descriptions of all these names in a few requests. A name without permission gets a problem.
 /// @throws error  as redis::router::run
 std::vector<described_name> descriptions_of(redis::router& servers, const std::vector<std::string>& names);
 
-/// Memory of a filter in bytes, by MEMORY USAGE of the keys of up to 16 shards; nothing if that is not allowed.
+/// Memory of a filter in bytes, by MEMORY USAGE of the keys of up to 16 shards; empty without permission.
 /// @throws error  as redis::router::run
 std::optional<std::uint64_t> memory_of(redis::router& servers, const redis::meta& description);
 
-/// Sum of MEMORY USAGE over these keys; nothing if that is not allowed.
+/// Sum of MEMORY USAGE over these keys; empty without permission.
 std::optional<std::uint64_t> memory_of_keys(redis::router& servers, const std::vector<std::string>& keys);
 
 }  // namespace bloomery::cli

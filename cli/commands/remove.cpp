@@ -1,10 +1,10 @@
-// bloomery remove FILTER: removes keys from a counting filter, wherever it is.
+// bloomery remove FILTER: removes keys from a counting filter, in a file or on Redis.
 //
 //   $ printf 'bob\n' | bloomery remove users.bloom
-//   bloomery: users.bloom: 1 key removed, 2 left with their copies, error now 0.0002 %
+//   bloomery: users.bloom: 1 key removed, 2 left with copies, current FPR 0.0002%
 //
-// A file changes as a whole, once all keys are read: killed or interrupted before, it is what it was, and the same
-// command can be given again. Exit status: 0 all were removed, 1 some were not there, 2 an error.
+// A file changes as a whole, after all keys are read. After an earlier kill or interruption it is unchanged, and the
+// command can be repeated. Exit status: 0 all keys were removed, 1 some were not present, 2 an error.
 #include "app/numbers.hpp"
 #include "cli/commands/common.hpp"
 #include "cli/commands/counting.hpp"
@@ -28,17 +28,17 @@ struct remove_options {
   common_options common;
 };
 
-// "the key was", "2 of 10 keys were", of keys that were to be removed.
+// "the key was", "2 of 10 keys were".
 std::string those_not_there(std::uint64_t keys, std::uint64_t not_found) {
   if (keys == 1) return "the key was";
   return fmt::format("{} of {} {}", count_text(not_found), counted(keys, "key"), not_found == 1 ? "was" : "were");
 }
 
-// What removals of absent keys have done to the filter; where refusals are not counted only the fact is known.
+// The effect of removing absent keys. Without a count of refusals, no number is known.
 std::string consequence(const filter_summary& now, double unnoticed) {
-  if (!now.refused_removals) return "other such keys may have been removed unnoticed, and others' copies with them";
-  return "from now on the filter is " + taint_text(*now.refused_removals, unnoticed) +
-         "; build it again if that matters";
+  if (!now.refused_removals)
+    return "removals of other absent keys may have gone unnoticed and may have removed present keys";
+  return "the filter is now " + taint_text(*now.refused_removals, unnoticed) + "; build it again if no key may be lost";
 }
 
 exit_status remove_keys(const remove_options& options) {
@@ -50,7 +50,7 @@ exit_status remove_keys(const remove_options& options) {
       *filter, options.inputs, options.common, "remove",
       [&](key_batch& batch) { return filter->remove(batch.prepared); }, [] {});
   filter_summary now = summary_after(done, name, *filter);
-  // The counters alone: what is expected of the copies that are left says nothing of removals that went wrong.
+  // The FPR of the counters: the expected FPR does not include the effect of wrong removals.
   if (now.refused_removals) now.fpr = filter->info(info_depth::bits).fill->current_fpr;
   const std::uint64_t not_found = done.keys - done.changed;
   nlohmann::ordered_json result = json_of(done, name, "removed", *filter, now);
@@ -64,9 +64,9 @@ exit_status remove_keys(const remove_options& options) {
   }
   const std::string state = state_text(*filter, now, "left");
   if (filter->capabilities().commits_whole) point_of_no_return();
-  if (done.keys > 0) commit(done, *filter);  // throws if the disk will not have it: nothing is reported that is not so
+  if (done.keys > 0) commit(done, *filter);  // throws if the disk is full: only stored changes are reported
   if (not_found > 0) {
-    say(fmt::format("{}: warning: {} not there; only what was added may be removed: {}", name,
+    say(fmt::format("{}: warning: {} not present; remove only keys that were added: {}", name,
                     those_not_there(done.keys, not_found), consequence(now, unnoticed)));
   }
   if (options.common.json) {
@@ -84,7 +84,7 @@ exit_status remove_keys(const remove_options& options) {
 void add_remove(command_line& line) {
   command& c = line.root.subcommand("remove", "remove keys from a counting filter");
   auto& o = line.options_of(c, remove_keys);
-  c.positional("FILTER", o.filter, "the filter's file or address, made with build --counting").required().file();
+  c.positional("FILTER", o.filter, "file or address of a filter built with --counting").required().file();
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "print only errors and warnings");
   add_secret(c, o.secret);
@@ -92,7 +92,7 @@ void add_remove(command_line& line) {
   add_server(c, o.server);
   c.example("bloomery remove users.bloom gone.txt");
   c.footer(
-      "Remove only keys that were added: removing another key may remove parts of others.\n"
+      "Remove only keys that were added. Removing an absent key may make other keys disappear.\n"
       "Exit status: 0 all keys were removed, 1 some were not present, 2 an error.");
 }
 

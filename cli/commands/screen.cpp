@@ -27,7 +27,7 @@ exit_status screen(const lookup_pass& ask, const screen_options& options, nlohma
       out.write({options.inputs.nul_separated ? "\0" : "\n", 1});
     }
     if (out.watched() || batch.text.may_wait) out.flush();
-    // As grep -q: the first one answers the question.
+    // As with grep -q, the first selected line is enough.
     return !(common.quiet && selected > 0);
   });
   if (common.json && !common.quiet) {

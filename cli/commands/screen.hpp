@@ -1,4 +1,4 @@
-// Which lines go out: what check and noisy check do alike once they know how to ask.
+// Selection of input lines by lookups, for check and noisy check.
 #pragma once
 
 #include "cli/commands/common.hpp"
@@ -9,16 +9,16 @@
 namespace bloomery::cli {
 
 struct screen_options {
-  bool invert = false;  ///< the lines whose key is certainly absent
-  bool count = false;   ///< their number only
+  bool invert = false;  ///< select the lines whose key is certainly absent
+  bool count = false;   ///< print only their number
   const input_options& inputs;
   const common_options& common;
 };
 
-/// Prints the lines whose key may be there, in order, or their number, or with --json `about` and the numbers. Exit
-/// status as grep.
+/// Prints the lines whose key may be present, in order, or their number, or with --json `about` and the numbers.
+/// Returns the exit status of grep.
 ///
-/// @param ask  goes through the inputs and sets the answers of their batches
+/// @param ask  reads the inputs and looks up the keys of each batch
 exit_status screen(const lookup_pass& ask, const screen_options& options, nlohmann::ordered_json about);
 
 }  // namespace bloomery::cli

@@ -1,10 +1,10 @@
-// bloomery seal INPUT... -o OUT: the smallest filter of keys that will not change.
+// bloomery seal INPUT... -o OUT: builds a static filter, the smallest one for keys that do not change.
 //
 //   $ bloomery seal users.txt -o users.bloom
-//   bloomery: users.bloom: 1,000,000 lines, 999,871 keys; sealed in 1.08 MiB (fuse8, 9.045 bits a key), error 0.391 %
+//   bloomery: users.bloom: 1,000,000 lines, 999,871 keys; static filter of 1.08 MiB (fuse8, ...), FPR 0.391%
 //
-// Half of each key's hash, 8 bytes, is kept in memory until all keys are there; then the filter is built, every key is
-// looked up in it, and it appears as a file when it is whole.
+// The low 8 bytes of each key's hash are kept in memory until all keys are read. Then the filter is built, and every
+// key is looked up in it. The file appears when it is complete.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
@@ -40,13 +40,13 @@ namespace {
 struct seal_options {
   std::string output;
   std::uint64_t width = 8;  ///< bits of a fingerprint: 8, 16 or 32
-  making_options wanted;    ///< hash, seed, kind of keys, secret; nothing else
+  making_options wanted;    ///< only hash, seed, kind of keys, secret
   std::string note;
-  input_options inputs;  ///< files of keys; or one filter that has a log
+  input_options inputs;  ///< files of keys, or one filter with a key log
   common_options common;
 };
 
-// Hashes, 8 bytes each, that come one after another. It grows without being copied where the system can move pages.
+// A growing list of hashes of 8 bytes. It grows without copying if the system can move pages.
 class hash64_list {
  public:
   void append(std::span<const key_hash> hashes) {
@@ -77,11 +77,11 @@ class hash64_list {
                       ? std::realloc(words_.get(), room * sizeof(std::uint64_t))
                       : nullptr;
     if (moved == nullptr) {
-      throw error(errc::too_large, {"so many keys cannot be sealed with this memory", "memory",
+      throw error(errc::too_large, {"not enough memory for this number of keys", "memory",
                                     bytes_text((size_ + more) * sizeof(std::uint64_t)) + " and the filter",
-                                    bytes_text(memory), "seal fewer keys at once"});
+                                    bytes_text(memory), "seal fewer keys at a time"});
     }
-    static_cast<void>(words_.release());  // realloc has it
+    static_cast<void>(words_.release());  // realloc owns it
     words_.reset(static_cast<std::uint64_t*>(moved));
     room_ = room;
   }
@@ -94,23 +94,24 @@ class hash64_list {
 bool is_filter(const std::string& path) {
   constexpr char magic[] = "\x89\x42\x4C\x4D\x52\x0D\x0A\x1A";
   std::error_code none;
-  if (path == "-" || !std::filesystem::is_regular_file(path, none)) return false;  // (of a pipe no byte may be taken)
+  if (path == "-" || !std::filesystem::is_regular_file(path, none))
+    return false;  // (reading would consume bytes of a pipe)
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail("open", path);  // a filter must not be taken for a file of keys
+  if (!file) fail("open", path);  // otherwise a filter might be read as a file of keys
   char start[8] = {};
   file.read(start, sizeof start);
   if (file.bad()) fail("read", path);
   return file && std::memcmp(start, magic, sizeof start) == 0;
 }
 
-// What is to be sealed: hashes, and how they were made.
+// The hashes to be sealed, and their parameters.
 struct collected {
   params hashing;
   hash64_list hash64s;
-  std::uint64_t keys = 0;  // as they came, with copies
+  std::uint64_t keys = 0;  // with repetitions
 };
 
-// The hashes in the log of the filter of which `info` was read.
+// Reads the hashes in the key log of the filter with this `info`.
 void read_log(const std::string& filter, const file_info& info, hash64_list& to) {
   const std::string path = rebuilding_filter::log_path(filter);
   const key_log log = key_log::open(path);
@@ -118,24 +119,24 @@ void read_log(const std::string& filter, const file_info& info, hash64_list& to)
   const params& of_log = log.parameters();
   if (of_log.log_id() != p.log_id() || of_log.hash != p.hash || of_log.keys != p.keys || of_log.seed != p.seed ||
       of_log.key_check != p.key_check) {
-    throw error(errc::incompatible, {"this is another filter's log", path, "the log of " + filter, "another", ""});
+    throw error(errc::incompatible, {"the log belongs to another filter", path, "the log of " + filter, "another", ""});
   }
-  const std::string hint = "bloomery rebuild " + filter + " --salvage goes on without them";
+  const std::string hint = "'bloomery rebuild " + filter + " --salvage' continues without them";
   if (const std::string missing = rebuilding_filter::missing_in(info, log); !missing.empty()) {
-    throw error(errc::damaged, {"keys are lost in the log", path, "", missing, hint});
+    throw error(errc::damaged, {"the log has lost keys", path, "", missing, hint});
   }
   const log_reading seen = log.read(0, [&](std::span<const std::uint64_t> hash64s) {
     if (stop_signal() != 0) throw interrupted();
     to.append(hash64s);
   });
   if (!seen.whole()) {
-    throw error(errc::damaged, {"keys are lost in the log", path, "", seen.damage_in_words(), hint});
+    throw error(errc::damaged, {"the log has lost keys", path, "", seen.damage_in_words(), hint});
   }
 }
 
 collected from_filter(const seal_options& options, const std::string& path) {
   if (options.inputs.files.size() > 1) {
-    throw error(errc::invalid_argument, {"a filter is sealed alone, and here are other inputs too", path, "one INPUT",
+    throw error(errc::invalid_argument, {"a filter cannot be sealed together with other inputs", path, "one INPUT",
                                          std::to_string(options.inputs.files.size()), ""});
   }
   const std::unique_ptr<filter_handle> filter =
@@ -143,17 +144,16 @@ collected from_filter(const seal_options& options, const std::string& path) {
   collected result{filter->parameters(), {}, 0};
   const params& p = result.hashing;
   if (!capabilities_of(p).can_insert) {
-    throw error(errc::incompatible, {"it is sealed already", path, "", p.layout, ""});
+    throw error(errc::incompatible, {"the filter is static already", path, "", p.layout, ""});
   }
   if (p.log_id() == 0) {
-    throw error(errc::invalid_argument, {"a filter cannot list its keys, which sealing takes", path,
-                                         "files of keys, or a "
-                                         "filter that has a log",
-                                         "a filter without", "seal the keys themselves, or build with --grow"});
+    throw error(errc::invalid_argument, {"a filter without a key log cannot be sealed, because it cannot list its keys",
+                                         path, "files of keys, or a filter with a key log", "a filter without one",
+                                         "seal the keys themselves, or build with --grow"});
   }
   if (!options.wanted.hash.empty() || options.wanted.seed != 0 || options.wanted.keys != key_kind::bytes) {
     throw error(errc::invalid_argument,
-                {"the keys of a log are hashed already", path, "", "--hash, --seed or --u64", "leave them out"});
+                {"the keys of a log are already hashed", path, "", "--hash, --seed or --u64", "leave them out"});
   }
   read_log(path, *filter->local()->opened_from(), result.hash64s);
   result.keys = result.hash64s.size();
@@ -184,12 +184,12 @@ exit_status seal(const seal_options& options) {
   const auto width = static_cast<unsigned>(std::min<std::uint64_t>(options.width, 64));
   if (width != 8 && width != 16 && width != 32) {
     throw error(errc::invalid_argument,
-                {"bits of a fingerprint", "--width", "8, 16 or 32", std::to_string(options.width), ""});
+                {"invalid fingerprint width", "--width", "8, 16 or 32", std::to_string(options.width), ""});
   }
   check_target_fpr(options.wanted);
-  check_not_an_input(options.output, "-o", options.inputs);
-  check_not_the_key(options.output, "-o", options.wanted.secret);
-  check_replaceable(options.output, "-o");
+  check_not_an_input(options.output, "--output", options.inputs);
+  check_not_the_key(options.output, "--output", options.wanted.secret);
+  check_replaceable(options.output, "--output");
   check_locks(options.output);
   collected what = collect(options);
   check_room(options.output, what.hash64s.size() * width / 8);
@@ -219,9 +219,10 @@ exit_status seal(const seal_options& options) {
          {"hash", p.hash},
          {"bits", p.geometry.bits}});
   } else if (!options.common.quiet) {
-    say(fmt::format("{}: {}, {}; sealed in {} ({}{}), error {}", options.output, counted(what.keys, "line"),
+    say(fmt::format("{}: {}, {}; static filter of {} ({}{}), FPR {}", options.output, counted(what.keys, "line"),
                     counted(sealed.keys, "key"), bytes_text(sealed.payload.size()), p.layout,
-                    sealed.keys == 0 ? "" : fmt::format(", {:.4g} bits a key", bits_per_key), rate_text(p.target_fpr)));
+                    sealed.keys == 0 ? "" : fmt::format(", {:.4g} bits per key", bits_per_key),
+                    rate_text(p.target_fpr)));
   }
   return exit_status::found;
 }
@@ -229,24 +230,25 @@ exit_status seal(const seal_options& options) {
 }  // namespace
 
 void add_seal(command_line& line) {
-  command& c = line.root.subcommand("seal", "make a static filter: smaller, but no keys can be added");
+  command& c = line.root.subcommand("seal", "build a static filter: smaller, but no keys can be added");
   auto& o = line.options_of(c, seal);
-  c.option("-o,--output", o.output, "FILE", "the static filter's file, replaced when the new one is complete")
+  c.option("-o,--output", o.output, "FILE", "file of the static filter, replaced when the new one is complete")
       .required()
       .file();
-  parsed(c, "--width", o.width, parse_count, "BITS", "bits per fingerprint: 8 (0.39%), 16 (0.0015%) or 32 (2.3e-8%)")
+  parsed(c, "--width", o.width, parse_count, "BITS",
+         "bits per fingerprint: 8 (0.39%, default), 16 (0.0015%), 32 (2.3e-8%)")
       .suggest("8, 16, 32")
       .group(of_size);
   c.option("--hash", o.wanted.hash, "NAME", hash_help).suggest(hash_names()).group(of_size);
-  c.option("--seed", o.wanted.seed, {}, "N", "another family of hashes; not a secret").group(of_size);
+  c.option("--seed", o.wanted.seed, {}, "N", "hash seed (not a secret)").group(of_size);
   c.flag(
-       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are whole numbers in decimal")
+       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are decimal whole numbers")
       .group(of_input);
   add_secret(c, o.wanted.secret);
   add_no_lock(c);
-  c.option("--note", o.note, "TEXT", "a remark kept in the file");
+  c.option("--note", o.note, "TEXT", "a comment stored in the file");
   add_inputs(line, c, o.inputs);
-  c.find("INPUT")->describe("files of keys, one per line, or one filter that has a log");
+  c.find("INPUT")->describe("files of keys, one per line, or one filter with a key log");
   add_common(c, o.common, "print only errors and warnings");
   c.example("bloomery seal users.txt -o users.bloom");
   c.example("bloomery seal seen.bloom -o seen.sealed");

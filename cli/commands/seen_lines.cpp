@@ -10,8 +10,8 @@
 namespace bloomery::cli {
 namespace {
 
-// Lines that wait for the file: limited in number for memory, in bytes so that a killed run repeats little. The exact
-// set has room for the next batch, too: a chunk of input has fewer lines than that.
+// Limits of the pending lines of a file: in number because of memory, in bytes so that a killed run repeats little. The
+// exact set has space for another batch: a chunk of input has fewer lines than that.
 constexpr std::size_t most_pending = std::size_t{256} << 10;
 constexpr std::uint64_t most_pending_bytes = std::uint64_t{64} << 20;
 
@@ -64,7 +64,7 @@ void seen_lines::finish() {
 
 void seen_lines::close() { (file_ ? file_ : filter_)->commit(); }
 
-// Keys belong to the generation in which they came: the file gets them with its clock at that moment.
+// Keys belong to the generation of their time, so the clock of the file is set to that time.
 void seen_lines::come_to(std::uint64_t now) {
   if (slice_ms_ == 0) return;
   if (file_ && (slices_.empty() || now / slice_ms_ != moment_ / slice_ms_)) slices_.push_back({pending_.size(), now});
@@ -122,7 +122,7 @@ void seen_lines::write_down() {
   pending_bytes_ = 0;
 }
 
-// Of the distinct lines looked up at an FPR of r, a share of r was dropped: r / (1 - r) for each line that was kept.
+// At an FPR of r, a share r of the new lines was dropped: r / (1 - r) for each line that was kept.
 void seen_lines::add_losses(std::uint64_t kept, double fpr) {
   const double share = std::min(fpr, 0.999);
   expected_losses_ += static_cast<double>(kept) * share / (1 - share);

@@ -52,18 +52,18 @@ const char* first_of(const sharing_options& o) {
 }
 
 const char* first_of(const chain_options& o) {
-  return !o.scheme.empty() ? "--scheme" : o.capacity ? "-n" : o.rate ? "-p" : nullptr;
+  return !o.scheme.empty() ? "--scheme" : o.capacity ? "--capacity" : o.rate ? "--rate" : nullptr;
 }
 
-// A shared filter has all bits of a key within a line of one string. A scheme that sets them anywhere has no place
-// here; a chain of bitmaps is no shared filter of this kind, and was asked for before.
+// A shared filter has all bits of a key in one block of one string, which schemes do not. Guava chains, which are
+// another kind of filter, are handled before.
 void check_scheme(const std::string& scheme) {
   if (scheme.empty()) return;
-  refuse("a shared filter has all bits of a key in one cache line, and a scheme has them anywhere", "--scheme", scheme,
-         "leave out --scheme, say --scheme guava-chain, or build a file");
+  refuse("a shared filter cannot have this scheme", "--scheme", scheme,
+         "leave out --scheme, use --scheme guava-chain, or build a file");
 }
 
-// What stands behind "://" in words of the command line that have blanks.
+// The text after "://" in arguments that contain blanks.
 std::vector<std::string>& blank_addresses() {
   static std::vector<std::string> all;
   return all;
@@ -71,7 +71,7 @@ std::vector<std::string>& blank_addresses() {
 
 }  // namespace
 
-// ---- which filters are shared ---------------------------------------------------------------------------------------
+// ---- addresses ------------------------------------------------------------------------------------------------------
 
 const char* given_of(const server_options& server, const sharing_options& sharing, const chain_options& chain) {
   for (const char* option : {first_of(server), first_of(sharing), first_of(chain)}) {
@@ -87,10 +87,9 @@ void check_server_options(const std::string& filter, const server_options& serve
   if (option == nullptr) return;
   const std::string leave_out = std::string("leave out ") + option;
   if (filter.empty()) {
-    refuse("this is about a filter on Redis, and no filter is named", option, "",
-           leave_out + ", or add --state redis://HOST/NAME");
+    refuse("this option needs a filter on Redis", option, "", leave_out + ", or add --state redis://HOST/NAME");
   }
-  refuse("this is about a filter on Redis, and FILTER is a file", option, "'" + filter + "'",
+  refuse("this option needs a filter on Redis, and FILTER is a file", option, "'" + filter + "'",
          leave_out + ", or give an address: redis://HOST/NAME");
 }
 
@@ -101,7 +100,7 @@ bool is_shared(const std::string& filter, const server_options& server, const sh
 }
 
 void refuse_time(const std::optional<std::uint64_t>& now) {
-  if (now) refuse("a filter on servers goes by its server's clock, if by any", "--now", "", "leave it out");
+  if (now) refuse("filters on servers use the clock of the server", "--now", "", "leave it out");
 }
 
 void refuse_needless(const server_options& server, std::span<const std::string> filters) {
@@ -114,19 +113,20 @@ void refuse_needless(const server_options& server, std::span<const std::string> 
     return redis_address::is_one(text) && redis_address::parse_server(text).tls;
   };
   if (option == nullptr || std::any_of(filters.begin(), filters.end(), has_tls)) return;
-  refuse("certificates are of TLS", option, "an address without",
-         "leave it out, or write rediss:// or rediss+cluster://");
+  refuse("certificates need an address with TLS", option, "an address without TLS",
+         "leave it out, or use rediss:// or rediss+cluster://");
 }
 
 void refuse_shared(const std::string& filter, const std::string& verb, bool takes_log) {
   if (!redis_address::is_one(filter)) return;
   const std::string text = redis_address::parse(filter).text();
   const std::string hint =
-      takes_log ? "no server keeps the log of keys that it takes; 'bloomery build --grow -o FILE' of the keys does"
-                : "'bloomery pull " + text +
-                      " -o FILE' makes it one, 'bloomery push FILE ADDRESS' a filter on Redis of a file";
+      takes_log
+          ? "it needs a key log, which servers do not keep; use a filter built with 'bloomery build --grow -o FILE'"
+          : "'bloomery pull " + text +
+                " -o FILE' copies the filter to a file, 'bloomery push FILE ADDRESS' copies a file to Redis";
   throw error(errc::invalid_argument,
-              {verb + " takes files, not filters on Redis", text, "a filter's file", "an address", hint});
+              {verb + " works on files, not on Redis", text, "the file of a filter", "an address", hint});
 }
 
 std::string without_passwords(const std::string& text) {
@@ -190,7 +190,7 @@ redis_filter open_shared(const redis_address& address, const server_options& ser
   }
   throw error(
       errc::incompatible,
-      {"there is a chain of bitmaps of this name", address.text(), "a shared filter", "a Guava chain",
+      {"the name is that of a Guava chain", address.text(), "a shared filter", "a Guava chain",
        "choose another name, or add keys to the chain: bloomery build --scheme guava-chain -o " + address.text()});
 }
 
@@ -204,57 +204,61 @@ std::optional<redis_filter> find_shared(const redis_address& address, const serv
   }
 }
 
-// ---- making ---------------------------------------------------------------------------------------------------------
+// ---- creation -------------------------------------------------------------------------------------------------------
 
 void check_shared_promise(const making_options& wanted, const sharing_options& sharing) {
   check_scheme(wanted.scheme);
   if (wanted.bits) {
-    refuse("the size of a shared filter follows from keys and error rate", "-m", "", "give -n and -p");
+    refuse("the size of a shared filter follows from its capacity and FPR", "--bits", "", "give --capacity and --rate");
   }
-  if (wanted.probes) refuse("the bits of a key follow from keys and error rate", "-k", "", "give -n and -p");
+  if (wanted.probes)
+    refuse("the probes of a shared filter follow from its capacity and FPR", "--probes", "",
+           "give --capacity and --rate");
   const layout_facts* facts = find_layout_facts(wanted.layout);
   if (!wanted.layout.empty() && !wanted.counting && (facts == nullptr || !facts->may_be_shared)) {
     throw error(errc::invalid_argument,
-                {"a shared filter has all bits of a key in one cache line", "--layout", "split_block512 or blocked",
+                {"a filter of this layout cannot be shared", "--layout", "split_block512 or blocked",
                  "'" + wanted.layout + "'", "choose one of these, or leave out --layout"});
   }
   if (wanted.prefer) {
-    refuse("the quickest layout of a shared filter is split_block512, the smallest blocked", "--prefer",
-           name_of(*wanted.prefer), "leave it out, or say --layout blocked");
+    refuse("not available for shared filters", "--prefer", name_of(*wanted.prefer),
+           "use --layout split_block512 for speed (default) or --layout blocked for memory");
   }
   if (wanted.window.length && !wanted.window.length->by_time()) {
-    refuse("machines share a clock, and not a count of insertions", "--window-keys", "", "say --window 24h");
+    refuse("a shared filter can only have a window of time", "--window-keys", "", "use --window 24h");
   }
   refuse_time(wanted.window.now);
   const bool grows = wanted.growing || sharing.most_keys;
   const std::string growing = wanted.growing ? "--grow" : "--max-keys";
   if (wanted.growing && sharing.most_keys) {
-    refuse("growing without a limit has none", "--max-keys", "--grow", "leave out one of the two");
+    refuse("--max-keys and --grow exclude each other", "", "", "give one of them");
   }
-  if (grows && wanted.counting) refuse("counters do not grow", growing, "--counting", "leave out one of the two");
+  if (grows && wanted.counting)
+    refuse("a counting filter cannot grow", growing, "--counting", "leave out one of the two options");
   if (grows && wants_window(wanted)) {
-    refuse("a filter that forgets does not grow", growing, "--window", "leave out one of the two");
+    refuse("a sliding-window filter cannot grow", growing, "--window", "leave out one of the two options");
   }
   if (wanted.counting && wants_window(wanted)) {
-    refuse("a filter that forgets by itself takes no key out", "--counting", "--window", "leave out one of the two");
+    refuse("keys cannot be removed from a sliding-window filter", "--counting", "--window",
+           "leave out one of the two options");
   }
   if (sharing.most_keys && *sharing.most_keys < wanted.capacity.value_or(1)) {
     throw error(errc::invalid_argument,
-                {"the most keys are fewer than the keys to expect", "--max-keys",
+                {"the maximum is less than the capacity", "--max-keys",
                  fmt::format("{} or more", wanted.capacity.value_or(1)), std::to_string(*sharing.most_keys), ""});
   }
   if (sharing.shards && *sharing.shards == 0) {
-    throw error(errc::invalid_argument, {"a filter has at least one shard", "--shards", "1 or more", "0", ""});
+    throw error(errc::invalid_argument, {"invalid number of shards", "--shards", "1 or more", "0", ""});
   }
-  making_options rest = wanted;  // what files' filters are asked, too
+  making_options rest = wanted;  // checks that filters in files have as well
   rest.window = {};
   rest.growing = false;
   check_target_fpr(rest);
 }
 
 void refuse_what_files_have(const build_options& options) {
-  if (options.foldable) refuse("a shared filter is not folded", "--foldable", "", "leave it out");
-  if (!options.note.empty()) refuse("a shared filter keeps no remark", "--note", "", "leave it out");
+  if (options.foldable) refuse("a shared filter cannot be folded", "--foldable", "", "leave it out");
+  if (!options.note.empty()) refuse("a shared filter cannot store a comment", "--note", "", "leave it out");
 }
 
 redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
@@ -282,8 +286,8 @@ namespace {
 [[noreturn]] void refuse_another(const redis_address& address, const char* what, const std::string& asked,
                                  const std::string& there, const char* option) {
   throw error(errc::incompatible,
-              {std::string("the filter that is there has another ") + what + ", and keeps it", address.text(), asked,
-               there, std::string("leave out ") + option + ", or choose another name"});
+              {std::string("the existing filter has another ") + what + ", which cannot be changed", address.text(),
+               asked, there, std::string("leave out ") + option + ", or choose another name"});
 }
 
 }  // namespace
@@ -314,7 +318,7 @@ void refuse_another_life(const redis_address& address, const std::string& key, c
   servers.run(question, [&](std::size_t, redis::reply r) {
     if (!r.is_error()) left = r.integer();
   });
-  constexpr std::int64_t never = -1;  // PTTL's answer
+  constexpr std::int64_t never = -1;  // reply of PTTL
   if (left != never && (left < 0 || static_cast<std::uint64_t>(left) <= *asked.milliseconds)) return;
   refuse_another(
       address, "time to live", duration_text(*asked.milliseconds) + " at most",
@@ -322,7 +326,7 @@ void refuse_another_life(const redis_address& address, const std::string& key, c
       "--ttl");
 }
 
-// ---- saying ---------------------------------------------------------------------------------------------------------
+// ---- messages -------------------------------------------------------------------------------------------------------
 
 std::optional<redis_info> info_at_once(redis_filter& filter) {
   if (filter.parameters().filter.geometry.bits > most_bits_counted_at_once) return std::nullopt;

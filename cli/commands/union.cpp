@@ -1,12 +1,12 @@
-// bloomery union and intersect: one filter from several, bit by bit, without their keys.
+// bloomery union and intersect: combine filters bit by bit, without their keys.
 //
 //   $ bloomery union -o week.bloom mon.bloom tue.bloom wed.bloom
 //   $ bloomery union -o redis://cache/all redis://cache/users users.bloom
 //
-// The union contains every key of each filter. The intersection contains every key that is in all of them, and has more
-// false positives than a filter made of those keys. Filters in files need no secret: their bits are enough.
+// The union contains every key of each filter. The intersection contains every common key, and has more false positives
+// than a filter built from those keys. Combining files needs no secret.
 //
-// Exit status 3: the result is written, and breaks its target FPR.
+// Exit status 3: the result was written, but exceeds its target FPR.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
@@ -35,8 +35,8 @@ namespace {
 struct combine_options {
   std::string output;
   std::vector<std::string> filters;
-  std::string secret;     ///< of shared filters; the bits of files take none
-  server_options server;  ///< of shared filters, which unite but do not intersect
+  std::string secret;     ///< for shared filters; combining files needs none
+  server_options server;  ///< for shared filters, which can be united but not intersected
   file_check check = file_check::payload;
   bool quiet = false;
   bool json = false;
@@ -45,7 +45,7 @@ struct combine_options {
 struct operation {
   const char* verb;
   const char* name;
-  const char* keys;  // what its number of keys is called
+  const char* keys;  // noun for the keys of the result
   bool intersects;
 };
 
@@ -54,12 +54,12 @@ constexpr operation intersecting = {"intersect", "intersection", "common key", t
 
 struct combined {
   any_filter filter;
-  estimate common_keys = {};              // of an intersection; of three filters and more, at most
-  std::optional<redis_params> like = {};  // of the filter to be created, if the output is on servers
-  std::string note = {};                  // of the first file
+  estimate common_keys = {};              // of an intersection; an upper bound for three or more filters
+  std::optional<redis_params> like = {};  // parameters of the new filter, if the output is on servers
+  std::string note = {};                  // comment of the first file
 };
 
-// Files take no options of servers, and certificates are for addresses with TLS.
+// Refuses options of servers for files, and certificates without TLS.
 server_options options_for_one(const std::string& name, server_options all) {
   if (!redis_address::is_one(name)) return {};
   if (!redis_address::parse(name).tls) all.authorities = all.certificate = all.certificate_key = "";
@@ -77,8 +77,8 @@ std::unique_ptr<filter_handle> open_one(const combine_options& options, std::siz
 
 any_filter copy_of(filter_handle& filter, const std::string& name) {
   if (filter.capabilities().has_cells) return filter.copy();
-  throw error(errc::incompatible, {"the bits of this filter cannot be combined", name, "a filter of one bitmap",
-                                   "a Guava chain", "build a filter of its keys"});
+  throw error(errc::incompatible,
+              {"a Guava chain cannot be combined with other filters", name, "", "", "build a filter from its keys"});
 }
 
 void check_options(const combine_options& options, const operation& how) {
@@ -88,8 +88,8 @@ void check_options(const combine_options& options, const operation& how) {
     for (const std::string& name : names) refuse_shared(name, how.verb);
   }
   if (options.filters.size() < 2) {
-    throw error(errc::invalid_argument, {std::string("nothing to combine with for the ") + how.name, "FILTER",
-                                         "two or more filters", "one", ""});
+    throw error(errc::invalid_argument,
+                {std::string("the ") + how.name + " needs at least two filters", "FILTER", "", "", ""});
   }
   if (std::any_of(names.begin(), names.end(), redis_address::is_one)) {
     refuse_needless(options.server, names);
@@ -97,23 +97,23 @@ void check_options(const combine_options& options, const operation& how) {
     check_server_options(options.output, options.server);
     if (!options.secret.empty()) {
       throw error(errc::invalid_argument,
-                  {"the bits of files are combined without it", "--secret", "", "", "leave it out"});
+                  {"combining files needs no secret", "--secret", "", "", "leave out --secret"});
     }
   }
   if (redis_address::is_one(options.output)) return;
-  check_replaceable(options.output, "-o");
+  check_replaceable(options.output, "--output");
   check_can_write(options.output);
   check_locks(options.output);
 }
 
-// All the filters as one, in memory: nothing is written before all have been read and compared.
+// Combines the filters in memory. Nothing is written before all have been read and compared.
 combined combine(const combine_options& options, const operation& how) {
   const std::string first_name = shown_name(options.filters.front());
   const std::unique_ptr<filter_handle> first = open_one(options, 0);
   const bool on_servers = first->capabilities().is_remote;
   combined all{copy_of(*first, first_name)};
   const params& p = all.filter.parameters();
-  all.filter.set_clock([] { return std::uint64_t{0}; });  // a window by time: as of its newest generation
+  all.filter.set_clock([] { return std::uint64_t{0}; });  // for a window of time: as of its newest generation
   if (redis_address::is_one(options.output)) {
     all.like = shared_like(all.filter, first_name, {});
     if (const redis_filter* shared = redis::shared_filter_of(*first)) all.like->shards = shared->parameters().shards;
@@ -124,7 +124,7 @@ combined combine(const combine_options& options, const operation& how) {
   for (std::size_t i = 1; i < options.filters.size(); ++i) {
     if (stop_signal() != 0) throw interrupted();
     const std::unique_ptr<filter_handle> next = open_one(options, i);
-    std::optional<any_filter> copy;  // on servers, and where the count has to be estimated
+    std::optional<any_filter> copy;  // for filters on servers, or if the count must be estimated
     const any_filter* bits = next->local();
     const std::string name = shown_name(options.filters[i]);
     if (bits == nullptr || !bits->opened_from()->clean) bits = &copy.emplace(copy_of(*next, name));
@@ -133,9 +133,9 @@ combined combine(const combine_options& options, const operation& how) {
       all.filter.merge(*bits);
       continue;
     }
-    refuse_unless_plain(p, first_name, how.name, "intersect plain filters made of their keys");
+    refuse_unless_plain(p, first_name, how.name, "intersect plain filters of their keys");
     const estimate both = estimate_overlap(p, count_shared(first->local()->bytes(), bits->bytes())).keys_both;
-    // Overlaps with full filters are unknown: then the keys of the first filter are the bound.
+    // The overlap with a full filter is unknown; the keys of the first filter are an upper bound.
     if (std::isfinite(both.sigma) && both.value < all.common_keys.value) all.common_keys = both;
     all.filter.intersect(*bits);
   }
@@ -177,19 +177,19 @@ exit_status write_file(const combine_options& options, const operation& how, con
     print_result(result);
   }
   if (options.quiet) return watch.end();
-  const std::string number = window   ? "each key in its own generation: at most " + counted(window->keys_held(), "key")
+  const std::string number = window   ? "keys stay in their generation; at most " + counted(window->keys_held(), "key")
                              : !known ? "all bits are set"
-                             : noise  ? "too few common keys to tell their number"
+                             : noise  ? "too few common keys to estimate their number"
                                       : (at_most ? "at most " : "") + keys_text(keys, how.keys);
-  say(fmt::format("{}: the {} of {} filters{} {}; error {}", options.output, how.name, options.filters.size(),
-                  window ? "," : ":", number, rate_text(now.current_fpr)));
+  say(fmt::format("{}: {} of {} filters{} {}; current FPR {}", options.output, how.name, options.filters.size(),
+                  window ? ":" : ":", number, rate_text(now.current_fpr)));
   return watch.end();
 }
 
 exit_status write_to_servers(const combine_options& options, const combined& all) {
   const redis_address address = redis_address::parse(options.output);
   shared_copy copy = put_on_servers(address, all.filter, *all.like, {}, options.server, options.secret);
-  // The union is stored: a failure to count it is a warning.
+  // The union is stored, so a failure to count its keys is only a warning.
   keys_done done;
   filter_summary now;
   try {
@@ -214,8 +214,8 @@ exit_status write_to_servers(const combine_options& options, const combined& all
     add_verdict(result, watch.judgement());
     print_result(result);
   } else if (!options.quiet && now.fpr) {
-    say(fmt::format("{}: the union of {} filters{}: {}; error {}", address.text(), options.filters.size(),
-                    copy.made ? "" : ", and of what was there",
+    say(fmt::format("{}: union of {} filters{}: {}; current FPR {}", address.text(), options.filters.size(),
+                    copy.made ? "" : " and the existing filter",
                     now.insert_count ? "about " + counted(*now.insert_count, "key") : "all bits are set",
                     rate_text(*now.fpr)));
   }
@@ -235,7 +235,7 @@ void add_combine(command_line& line, const char* name, const char* help, const c
                  exit_status (*act)(const combine_options&)) {
   command& c = line.root.subcommand(name, help);
   auto& o = line.options_of(c, act);
-  c.option("-o,--output", o.output, "FILE", "the result's file, replaced when the new one is complete")
+  c.option("-o,--output", o.output, "FILE", "the new file; an existing one is replaced when it is complete")
       .required()
       .file();
   c.positional("FILTER", o.filters, "two or more filters of one kind and size").required().file();
@@ -244,24 +244,24 @@ void add_combine(command_line& line, const char* name, const char* help, const c
   c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   if (act == unite) {
-    c.find("--output")->describe("the result's file, or an address: created if missing, else added to");
+    c.find("--output")->describe("the new file, or an address: created if missing, otherwise extended");
     c.find("FILTER")->describe("two or more filters of one kind and size, files or addresses");
     add_secret(c, o.secret);
     add_server(c, o.server);
   }
   c.example(example);
-  c.footer("Exit status: 0 the filter is made, 2 an error, 3 the filter is made, but does not keep its target FPR.");
+  c.footer("Exit status: 0 the filter was made, 2 an error, 3 the filter was made, but exceeds its target FPR.");
 }
 
 }  // namespace
 
 void add_union(command_line& line) {
-  add_combine(line, "union", "make one filter with the keys of several",
+  add_combine(line, "union", "create a filter with the keys of several filters",
               "bloomery union -o week.bloom mon.bloom tue.bloom", unite);
 }
 
 void add_intersect(command_line& line) {
-  add_combine(line, "intersect", "make a filter of the keys that several filters have in common",
+  add_combine(line, "intersect", "create a filter with the keys that several filters have in common",
               "bloomery intersect -o both.bloom mon.bloom tue.bloom", intersect);
 }
 

@@ -1,10 +1,10 @@
-// bloomery verify FILTER: does it keep its word? Its three error rates side by side, on the user's own keys too.
+// bloomery verify FILTER: compares the expected, exact and measured FPR of a filter, also with keys of the user.
 //
-//   $ bloomery verify users.bloom --present users.txt --absent strangers.txt
+//   $ bloomery verify users.bloom --present users.txt --absent others.txt
 //
-// predicted: what its count of keys lets expect; certified: what its bits say; measured: absent keys that it reports.
-// Exit status: 0 all is well; 1 a present key is missing, the filter is not what it says it is, or it breaks its target
-// FPR by more than chance; 2 an error.
+// The expected FPR follows from the key count, the exact FPR from the bits, and the measured FPR from lookups of absent
+// keys. Exit status: 0 no problem; 1 a present key is missing, the filter does not match its key count, or it exceeds
+// its target FPR by more than chance; 2 an error.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
@@ -14,6 +14,7 @@
 #include "cli/commands/open_handle.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
+#include "cli/text/color.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
@@ -35,26 +36,26 @@ namespace {
 struct verify_options {
   std::string filter;
   std::string secret;
-  input_options present;  ///< its files may be none: then nothing is checked
-  input_options absent;   ///< likewise
+  input_options present;  ///< without files, nothing is checked
+  input_options absent;   ///< without files, nothing is checked
   std::optional<std::uint64_t> queries;
   file_check check = file_check::automatic;
   server_options server;
   common_options common;
 };
 
-// ---- the user's keys ------------------------------------------------------------------------------------------------
+// ---- keys of the user -----------------------------------------------------------------------------------------------
 
 bool less(key_hash a, key_hash b) { return a.hash64 != b.hash64 ? a.hash64 < b.hash64 : a.high64 < b.high64; }
 
-// Distinct keys, remembered by 128 bits each: two keys of a billion share them with probability 1e-21.
+// A set of keys, stored as 128-bit hashes: two of a billion keys collide with probability 1e-21.
 class key_set {
  public:
   void add(const key_batch& batch, std::size_t i, key_kind kind) {
     hashes_.push_back(kind == key_kind::u64le ? xxh3{}(batch.integers[i]) : xxh3{}(batch.keys[i]));
   }
 
-  /// After the last add().
+  /// To be called after the last add().
   void settle() {
     std::sort(hashes_.begin(), hashes_.end(), less);
     hashes_.erase(std::unique(hashes_.begin(), hashes_.end()), hashes_.end());
@@ -79,7 +80,7 @@ struct present_result {
 
 struct absent_result {
   measured_rate rate;
-  std::uint64_t present = 0;  // keys of the file that are among the present ones
+  std::uint64_t present = 0;  // keys that are also in the file of present keys
 };
 
 present_result look_for_present(const lookup_pass& ask, key_kind kind, const verify_options& options,
@@ -99,11 +100,11 @@ present_result look_for_present(const lookup_pass& ask, key_kind kind, const ver
   return result;
 }
 
-// Each key counts once: a false alarm that is repeated tells nothing new.
+// Each key counts once, because a repeated false positive is not independent.
 absent_result look_for_absent(const lookup_pass& ask, key_kind kind, const verify_options& options,
                               const key_set& present) {
   key_set reported, others;
-  input_options inputs = options.present;  // lines are cut alike
+  input_options inputs = options.present;  // with the same input format
   inputs.files = options.absent.files;
   const pass_options pass{options.common.threads, options.common.progress && !options.common.quiet, "absent"};
   const bool whole = ask(inputs, pass, [&](key_batch& batch) {
@@ -142,23 +143,23 @@ struct findings {
   bool has_alarm() const { return facts.consistency && facts.consistency->alarm; }
 };
 
-// Why the FPR follows from the number of set bits alone.
+// Why the FPR is only estimated from the number of set bits.
 std::string why_uncertified(const filter_facts& facts) {
-  if (facts.chain) return "servers count the bits of a Guava chain and do not send them";
+  if (facts.chain) return "servers only count the bits of a Guava chain";
   if (facts.shared->grows) return "the filter grows";
   if (facts.parameters.has_window()) return "the filter has a window";
-  return "the filter has more than the 64 MiB that are fetched for it";
+  return "the filter is larger than 64 MiB";
 }
 
-// More than chance, which does this once in two million honest filters.
+// Beyond chance: one in two million correct filters differs this much.
 bool differ(const measured_rate& measured, double certified) {
   return measured.queries > 0 && chance_of(measured.hits, measured.queries, certified) < 2.9e-7;
 }
 
-// Whether absent keys are reported more often than at this rate, and not by chance.
+// Whether absent keys are reported more often than at this rate, beyond chance.
 bool exceeds(const measured_rate& measured, double rate) { return measured.rate() > rate && differ(measured, rate); }
 
-// The judgement of the FPR of the bits; where that is an estimate, absent keys may show that the target FPR is broken.
+// The judgement of the FPR. If the FPR is an estimate, the measured FPR may show that the target FPR is exceeded.
 fpr_judgement judge(const findings& f) {
   fpr_judgement result = judge_fpr(f.facts);
   if (f.certified() || result.verdict == fpr_verdict::no_target || !exceeds(f.measured, result.limit)) return result;
@@ -167,68 +168,68 @@ fpr_judgement judge(const findings& f) {
   return result;
 }
 
-// What is wrong, in words; nothing if all agrees.
+// The problems found, in words.
 std::vector<std::string> complaints(const findings& f) {
   std::vector<std::string> result;
   if (f.present.missing > 0) {
     const bool forgets = f.facts.parameters.has_window();
     result.push_back(fmt::format(
-        "{} of {} {} missing{}: it was made of other keys, or with other options "
-        "(-f, --crlf, -0), or it is damaged: see bloomery info --check",
+        "{} of {} {} missing{}: the filter was built from other keys or with other options "
+        "(--field, --crlf, --null), or it is damaged; see 'bloomery info --check'",
         count_text(f.present.missing), counted(f.present.keys, "present key"), f.present.missing == 1 ? "is" : "are",
-        forgets ? ", as of the newest key: they are older than the window" : ", and a filter loses no key"));
+        forgets ? " at the time of the newest key: they are older than the window" : ""));
     if (f.facts.counting && f.facts.counting->refused_removals > 0) {
       const counting_facts& c = *f.facts.counting;
-      result.push_back("it is " + taint_text(c.refused_removals, c.unnoticed_removals));
+      result.push_back("the filter is " + taint_text(c.refused_removals, c.unnoticed_removals));
     }
   }
   if (f.has_alarm()) {
     const consistency_facts& bits = *f.facts.consistency;
     const double off = bits.count.deviation();
-    result.push_back(
-        fmt::format("{} bits are set than {} {} by chance, {}: {}", off > 0 ? "more" : "fewer",
-                    counted(bits.keys, "key"), bits.keys == 1 ? "leaves" : "leave", distance_text(bits.count),
-                    off > 0 ? "keys were chosen to fill it (pollution), or its count is too low, or pages are damaged"
-                            : "its count is too high, or pages are damaged"));
+    result.push_back(fmt::format(
+        "{} bits are set than expected for {}, {}: {}", off > 0 ? "more" : "fewer", counted(bits.keys, "key"),
+        distance_text(bits.count),
+        off > 0 ? "keys were chosen to fill the filter (pollution), the key count is too low, or pages are damaged"
+                : "the key count is too high, or pages are damaged"));
   }
   if (f.certified() && differ(f.measured, f.fpr())) {
-    result.push_back(
-        "random absent keys are reported at another rate than the bits allow: the hash does not suit the bits");
+    result.push_back("the measured FPR differs from the exact FPR: the hash does not match the bits");
   }
   if (f.certified() && f.absent.rate.queries > 0 && differ(f.absent.rate, f.fpr())) {
     result.emplace_back(
         f.absent.rate.rate() > f.fpr()
-            ? "your absent keys are reported more often than random ones: some were put in after all, or they "
-              "were chosen because they are reported"
-            : "your absent keys are reported more seldom than random ones: they were chosen because they are not");
+            ? "the keys of --absent are reported more often than random keys: some were inserted after all, or they "
+              "were chosen because they are false positives"
+            : "the keys of --absent are reported less often than random keys: they were chosen because they are "
+              "absent");
   }
   if (!f.certified() && exceeds(f.absent.rate, std::max(f.judgement.limit, f.fpr()))) {
     result.emplace_back(
-        "your absent keys are reported more often than the filter's FPR allows: some were inserted after all, or they "
-        "were chosen because they are reported");
+        "the keys of --absent are reported more often than the FPR allows: some were inserted after all, or they "
+        "were chosen because they are false positives");
   }
   if (f.judgement.is_broken()) {
-    result.push_back(fmt::format("the target FPR is broken: FPR now {}, target {}; build a larger filter",
+    result.push_back(fmt::format("above target: current FPR {}, target {}; build a larger filter",
                                  rate_text(f.judgement.fpr), rate_text(f.judgement.target)));
   }
   return result;
 }
 
-// Nothing is wrong; what has been compared?
+// The verdict without a problem: which rates were compared.
 std::string verdict_on_a_sound_one(const findings& f) {
   const params& p = f.facts.parameters;
   if (!f.certified()) {
-    return "nothing wrong was found, but the error rate was not compared with the bits, because " +
-           why_uncertified(f.facts);
+    return "no problem found, but the measured FPR was not compared with the bits, because " + why_uncertified(f.facts);
   }
   const bool is_estimate = f.facts.count_is_estimate;
   if (f.facts.consistency && f.facts.consistency->count.conclusive && !is_estimate) {
     return "sound: all rates agree within chance";
   }
-  const char* why = is_estimate ? "an estimate" : p.scheme.empty() ? "beyond what can be counted" : "a scheme's";
-  if (f.measured.queries == 0) return fmt::format("nothing wrong: the count, {}, was not compared with the bits", why);
-  return fmt::format("nothing wrong: the measured rate agrees with the bits; the count, {}, was not compared with them",
-                     why);
+  const char* why = is_estimate        ? "is an estimate"
+                    : p.scheme.empty() ? "is too large to be compared"
+                                       : "of a scheme cannot be compared";
+  if (f.measured.queries == 0) return fmt::format("no problem found, but the key count {}", why);
+  return fmt::format("no problem found: the measured FPR agrees with the bits, but the key count {}", why);
 }
 
 void check_inputs(const verify_options& options) {
@@ -236,8 +237,8 @@ void check_inputs(const verify_options& options) {
     return std::count(inputs.files.begin(), inputs.files.end(), "-");
   };
   if (from_standard_input(options.present) + from_standard_input(options.absent) > 1) {
-    throw error(errc::invalid_argument, {"standard input can be read once", "--present, --absent", "", "'-' twice",
-                                         "put one of the two into a file"});
+    throw error(errc::invalid_argument, {"standard input can be read only once", "--present, --absent", "", "'-' twice",
+                                         "use a file for one of the two"});
   }
 }
 
@@ -250,8 +251,14 @@ void look_for_users_keys(const lookup_pass& ask, key_kind kind, const verify_opt
   if (!options.absent.files.empty()) f.absent = look_for_absent(ask, kind, options, present);
 }
 
-// Queries for the rate to within 5 % of itself, at two standard deviations.
+// The number of queries that measures the rate with an error of 5%, at two standard deviations.
 std::uint64_t queries_needed(double rate) { return rate > 0 ? queries_to_resolve(rate, 0.05, 2) : 0; }
+
+// The text in which `word` is painted if the text begins with it.
+std::string painted_start(const std::string& text, std::string_view word, tone t) {
+  if (!text.starts_with(word)) return text;
+  return painted(word, t, STDOUT_FILENO) + text.substr(word.size());
+}
 
 exit_status report(const verify_options& options, const findings& f) {
   const std::vector<std::string> wrong = complaints(f);
@@ -299,35 +306,39 @@ exit_status report(const verify_options& options, const findings& f) {
                        (facts.shared ? " in " + counted(facts.shared->shards, "shard") : std::string()));
     if (f.certified()) {
       const bool by_bits = facts.consistency && facts.distinct_keys != facts.consistency->keys;
-      line("predicted", facts.distinct_keys >= beyond_counting
-                            ? rate_text(*facts.expected_fpr) + " for more keys than it can tell"
-                            : fmt::format("{} for {}{}", rate_text(*facts.expected_fpr),
-                                          counted(facts.distinct_keys, "key"), by_bits ? ", as its bits suggest" : ""));
-      line("certified", rate_text(f.fpr()) + ", from the bits as they are");
+      line("expected FPR",
+           facts.distinct_keys >= beyond_counting
+               ? rate_text(*facts.expected_fpr) + " for an uncountable number of keys"
+               : fmt::format("{} for {}{}", rate_text(*facts.expected_fpr), counted(facts.distinct_keys, "key"),
+                             by_bits ? ", estimated from the bits" : ""));
+      line("exact FPR", rate_text(f.fpr()) + ", from the bits");
     } else {
-      line("estimated", fmt::format("{} for {}, from the number of bits that are set", rate_text(f.fpr()),
-                                    counted(facts.distinct_keys, "key")));
+      line("estimated FPR", fmt::format("{} for {}, from the number of set bits", rate_text(f.fpr()),
+                                        counted(facts.distinct_keys, "key")));
     }
     if (f.measured.queries > 0) {
-      line("measured", rate_with_interval(f.measured));
+      line("measured FPR", rate_with_interval(f.measured));
       if (f.measured.queries < f.needed) {
-        line("", fmt::format("too rare for so few: --queries {} would measure it to within 5 %", f.needed));
+        line("", fmt::format("too few queries; --queries {} would measure it within 5%", f.needed));
       }
     }
     if (!options.present.files.empty()) {
       line("present", f.present.missing == 0
                           ? fmt::format("{}, all found", counted(f.present.keys, "key"))
-                          : fmt::format("{}, {} MISSING, the first: '{}'", counted(f.present.keys, "key"),
-                                        count_text(f.present.missing), printable(f.present.first_missing)));
+                          : fmt::format("{}, {} {}, the first: '{}'", counted(f.present.keys, "key"),
+                                        count_text(f.present.missing), painted("MISSING", tone::bad, STDOUT_FILENO),
+                                        printable(f.present.first_missing)));
     }
     if (!options.absent.files.empty()) {
-      line("absent", f.absent.rate.queries == 0 ? "no key that is not present" : rate_with_interval(f.absent.rate));
+      line("absent", f.absent.rate.queries == 0 ? "no absent keys" : rate_with_interval(f.absent.rate));
       if (f.absent.present > 0) {
-        line("", fmt::format("{} more are among the present and not counted", count_text(f.absent.present)));
+        line("",
+             fmt::format("{} more are also in the file of present keys and not counted", count_text(f.absent.present)));
       }
     }
-    for (const std::string& complaint : wrong) line(&complaint == &wrong.front() ? "verdict" : "", complaint);
-    if (wrong.empty()) line("verdict", verdict_on_a_sound_one(f));
+    for (const std::string& complaint : wrong)
+      line(&complaint == &wrong.front() ? "verdict" : "", painted_start(complaint, "above target", tone::bad));
+    if (wrong.empty()) line("verdict", painted_start(verdict_on_a_sound_one(f), "sound", tone::good));
   }
   out.flush();
   return status;
@@ -341,11 +352,11 @@ exit_status verify(const verify_options& options) {
                                                              .quiet = options.common.quiet,
                                                              .check = options.check,
                                                              .takes_layers = true});
-  filter->tick(0);  // a window by time: as of its newest generation
+  filter->tick(0);  // for a window of time: as of its newest generation
   findings f{filter->info(info_depth::everything)};
   const params& p = f.facts.parameters;
 
-  // Some seconds: of a server, or of processors.
+  // Limits the work to some seconds.
   const std::uint64_t most_queries = filter->capabilities().is_remote ? 2'000'000
                                      : p.scheme.empty()               ? 20'000'000
                                                                       : queries_of_scheme(p, 1'000'000);
@@ -367,19 +378,19 @@ void add_verify(command_line& line) {
   c.positional("FILTER", o.filter, file_or_address).required().file();
   add_key_shape(line, c, o.present);
   add_no_verify(c, o.check);
-  c.option("--present", o.present.files, "FILE", "inserted keys: each must be found; - is standard input").file();
-  c.option("--absent", o.absent.files, "FILE", "keys that were not inserted: measures how many are found").file();
-  parsed(c, "--queries", o.queries, parse_count, "N",
-         "random absent keys to look up; default: enough to resolve the rate");
+  c.option("--present", o.present.files, "FILE", "inserted keys, which must all be found; - is standard input").file();
+  c.option("--absent", o.absent.files, "FILE", "absent keys, whose share of false positives is measured").file();
+  parsed(c, "--queries", o.queries, parse_count, "N", "random absent keys to look up; default: enough for the rate");
   add_secret(c, o.secret);
-  add_common(c, o.common, "say nothing; the exit status is the verdict");
+  add_common(c, o.common, "print nothing; the exit status is the result");
   add_from_replicas(c, o.server);
   add_server(c, o.server);
   c.example("bloomery verify users.bloom");
   c.example("bloomery verify users.bloom --present users.txt");
   c.footer(
-      "Exit status: 0 all is well; 1 a present key is missing, the filter does not match its key count, or it exceeds "
-      "its target FPR by more than chance; 2 an error.");
+      "Exit status: 0 no problem, 1 a present key is missing, the filter does not match its key count, or it exceeds "
+      "its "
+      "target FPR by more than chance, 2 an error.");
 }
 
 }  // namespace bloomery::cli

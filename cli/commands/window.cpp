@@ -57,32 +57,32 @@ bool wants_window(const making_options& wanted) { return wanted.window.length.ha
 
 void refuse_with_window(const making_options& wanted, const std::string& option) {
   if (!wants_window(wanted)) return;
-  refuse("a filter with a window does not go together with " + option, wanted.window.option(), option,
-         "leave out one of the two");
+  refuse("a sliding-window filter cannot have " + option, wanted.window.option(), option,
+         "leave out one of the two options");
 }
 
 void check_window(const making_options& wanted) {
   const window_options& w = wanted.window;
   if (!wants_window(wanted)) {
     if (is_window_layout(wanted.layout)) {
-      refuse("this layout is for filters with a window", "--layout", wanted.layout,
+      refuse("this layout is for sliding-window filters", "--layout", wanted.layout,
              "add --window 24h or --window-keys N");
     }
-    if (w.now) refuse("a time is for filters with a window", "--now", "no window", "add --window 24h, or leave it out");
+    if (w.now) refuse("requires a sliding-window filter", "--now", "", "add --window 24h, or leave out --now");
     return;
   }
-  if (w.length->count == 0) refuse("a window of nothing", w.option(), "0", "ask for at least one key");
+  if (w.length->count == 0) refuse("the window is empty", w.option(), "0", "give at least 1 key");
   if (!wanted.scheme.empty()) refuse_with_window(wanted, "--scheme");
   if (wanted.counting) refuse_with_window(wanted, "--counting");
   if (wanted.growing) refuse_with_window(wanted, "--grow");
-  if (wanted.bits) refuse_with_window(wanted, "-m");
-  if (wanted.probes) refuse_with_window(wanted, "-k");
+  if (wanted.bits) refuse_with_window(wanted, "--bits");
+  if (wanted.probes) refuse_with_window(wanted, "--probes");
   if (wanted.prefer) refuse_with_window(wanted, "--prefer");
   if (!wanted.layout.empty() && !is_window_layout(wanted.layout)) {
-    refuse("this layout has no window", "--layout", wanted.layout, "use sliding, sliding64, or none");
+    refuse("this layout has no window", "--layout", wanted.layout, "use sliding or sliding64, or leave out --layout");
   }
   if (!w.length->by_time() && w.now)
-    refuse("a window of keys asks for no time", "--now", "--window-keys", "leave out one of the two");
+    refuse("--window-keys and --now exclude each other", "", "", "leave out one of the two options");
 }
 
 std::uint64_t window_capacity(const making_options& wanted) {
@@ -93,8 +93,8 @@ std::uint64_t window_capacity_said(const making_options& wanted) {
   const std::uint64_t capacity = window_capacity(wanted);
   if (capacity != 0) return capacity;
   throw error(errc::invalid_argument,
-              {"nobody knows how many keys will come", "-n", "the number of distinct keys to expect within a window",
-               "none", "say -n 100M, or more to be safe"});
+              {"a window of time needs a capacity", "--capacity",
+               "the number of distinct keys to expect within a window", "none", "for example: --capacity 100M"});
 }
 
 params window_params(const making_options& wanted, std::uint64_t capacity, double default_rate) {
@@ -111,7 +111,8 @@ params window_params(const making_options& wanted, std::uint64_t capacity, doubl
 }
 
 void check_now(const std::optional<std::uint64_t>& now, const params& p) {
-  if (now && !p.window().by_time()) refuse("the filter does not go by time", "--now", kind_text(p), "leave out --now");
+  if (now && !p.window().by_time())
+    refuse("the filter has no window of time", "--now", kind_text(p), "leave out --now");
 }
 
 void set_now(any_filter& filter, const std::optional<std::uint64_t>& now) {
@@ -121,9 +122,8 @@ void set_now(any_filter& filter, const std::optional<std::uint64_t>& now) {
 
 void refuse_another_window(const making_options& wanted, const params& p, const std::string& state) {
   if (!wants_window(wanted) || wanted.window.length->unit == p.window().unit) return;
-  throw error(errc::incompatible,
-              {"this state file has a window of another kind", state, wanted.window.option(),
-               "it remembers what came" + window_text(p), "choose another file, or remove this one"});
+  throw error(errc::incompatible, {"the state has another kind of window", state, wanted.window.option(),
+                                   "keys" + window_text(p), "choose another file, or remove this one"});
 }
 
 bool asks_for_another_window(const making_options& wanted, const params& p) {
@@ -133,8 +133,8 @@ bool asks_for_another_window(const making_options& wanted, const params& p) {
 void refuse_state_without_window(const making_options& wanted, const std::string& state) {
   if (!wants_window(wanted) && !wanted.window.now) return;
   throw error(errc::incompatible,
-              {"this state file has no window", state, std::string("one that was made with ") + wanted.window.option(),
-               "", "choose another file, or remove this one"});
+              {"the state has no window", state, std::string("a filter built with ") + wanted.window.option(), "",
+               "choose another file, or remove this one"});
 }
 
 std::string window_option(const params& p) {
@@ -153,7 +153,7 @@ std::string generation_text(const window_facts& f, std::uint64_t epoch) {
 }
 
 nlohmann::ordered_json window_json(const window_facts& f) {
-  // Seconds or insertions.
+  // In seconds or insertions.
   const auto number = [&](std::uint64_t count) {
     return f.length.by_time() ? nlohmann::ordered_json(static_cast<double>(count) / 1000)
                               : nlohmann::ordered_json(count);
@@ -173,7 +173,7 @@ nlohmann::ordered_json window_json(const window_facts& f) {
 std::string window_line(const filter_facts& f) {
   if (f.window_copy)
     return fmt::format("{}, in slices of {}", length_text(f.window_copy->length), duration_text(f.window_copy->slice));
-  return fmt::format("{}, in 7 generations of {} and the newest", length_text(f.window->length),
+  return fmt::format("{}, in 7 generations of {} and a current one", length_text(f.window->length),
                      f.window->length.by_time() ? duration_text(f.window->slice) : count_text(f.window->slice));
 }
 
@@ -217,7 +217,7 @@ std::vector<std::string> slice_lines(const filter_facts& f) {
   if (!f.window_copy) return lines;
   for (auto slice = f.layers.rbegin(); slice != f.layers.rend(); ++slice) {
     const double fill = static_cast<double>(slice->cells_set.value_or(0)) / static_cast<double>(slice->geometry.bits);
-    lines.push_back(fmt::format("from {}: {:.1f} % of the bits, {} {}", moment_text(slice->start), 100 * fill,
+    lines.push_back(fmt::format("from {}: {:.1f}% of the bits, {} {}", moment_text(slice->start), 100 * fill,
                                 slice->expires_at <= clock ? "expired" : "expires", moment_text(slice->expires_at)));
   }
   return lines;
@@ -231,13 +231,14 @@ void warn_of_clock(const std::string& name, const filter_handle& filter, const s
   const std::uint64_t clock = milliseconds_since_1970();
   if (newest * slice <= std::max(clock, now.value_or(0)) + most_ahead) return;
   say(fmt::format(
-      "{}: warning: its newest keys are of {}, but this machine's clock shows {}: no key expires before {}; "
-      "correct the clock, or if it is right, remove the filter and make it again",
+      "{}: warning: the newest keys have the time {}, but the clock of this machine shows {}; no key expires before "
+      "{}; "
+      "correct the clock, or if it is right, build the filter again",
       name, moment_text(newest * slice), moment_text(clock / 1000 * 1000), moment_text((newest + 1) * slice)));
 }
 
 bool warn_of_generations(const std::string& where, const any_filter& filter) {
-  // Counts first: the rate takes some time.
+  // Checks the counts first, because computing the rate takes longer.
   const window_state s = window_state::of(filter.bytes().data());
   const std::uint64_t allowed = filter.capacity() / window_slices + (filter.capacity() % window_slices != 0 ? 1 : 0);
   if (filter.capacity() == 0 || *std::max_element(s.keys.begin(), s.keys.end()) <= allowed) return false;

@@ -112,7 +112,7 @@ std::string_view csv_value(std::string_view field, std::string& scratch) {
     scratch += field.substr(at, next - at);
     if (next == std::string_view::npos) break;
     if (next + 1 == field.size() || field[next + 1] != '"') {
-      scratch += field.substr(next + 1);  // behind the closing quote
+      scratch += field.substr(next + 1);  // text after the closing quote
       break;
     }
     scratch += '"';

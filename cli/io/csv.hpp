@@ -1,4 +1,4 @@
-// CSV after RFC 4180: records whose quoted fields may contain separators, doubled quotes and line breaks.
+// CSV according to RFC 4180: records whose quoted fields may contain separators, doubled quotes and line breaks.
 //
 // A quote at the beginning of a field opens it, and the next quote that is not doubled closes it. Elsewhere a quote is
 // an ordinary byte, and so is text between a closing quote and the next separator. A record ends at LF or CR LF outside
@@ -19,7 +19,7 @@ class csv_scanner {
   explicit csv_scanner(char delimiter) : delimiter_(delimiter) {}
 
   /// @param text  from the beginning of a record
-  /// @param seen  bytes of it that were passed to the last call, behind the end that it returned
+  /// @param seen  bytes of it that were already passed to the last call
   /// @return  the end of the last complete record, or 0: the next call's text begins there
   std::size_t last_end(std::string_view text, std::size_t seen);
 
@@ -47,7 +47,7 @@ class csv_cursor {
   /// Goes to the next record; false at the end.
   bool next();
 
-  /// The record as it is in the text, without its LF.
+  /// The record without its LF.
   std::string_view record() const noexcept { return record_; }
 
   /// The fields as they are in the text, with their quotes.

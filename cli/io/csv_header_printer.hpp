@@ -12,13 +12,14 @@ namespace bloomery::cli {
 
 class csv_header_printer {
  public:
-  /// Before the records of a chunk. Input without a header prints nothing.
+  /// To be called before the records of a chunk. Prints nothing for input without a header.
   /// @throws error invalid_argument: the columns of two inputs differ, so that their records do not make one table
   void print(const chunk& piece, output& out) {
     if (!piece.header || piece.header == last_) return;
     if (last_ && piece.header->names != last_->names) {
-      throw error(errc::invalid_argument, {"the columns of this CSV file are not those of the file before",
-                                           *piece.source, last_->line, piece.header->line, "run once for each file"});
+      throw error(errc::invalid_argument,
+                  {"the columns of this CSV file differ from those of the previous file", *piece.source, last_->line,
+                   piece.header->line, "run the command separately for each file"});
     }
     if (!last_) {
       out.write(piece.header->line);

@@ -56,7 +56,7 @@ class decoder {
 
 [[noreturn]] void needs_memory(const std::string& needed, const std::string& most, const std::string& tool) {
   throw undecodable{errc::too_large, "decompression needs too much memory", "at most " + most, needed,
-                    "if you trust the file: " + tool + " FILE | bloomery ..."};
+                    "if you trust the file, use: " + tool + " FILE | bloomery ..."};
 }
 
 template <class Size>
@@ -271,8 +271,9 @@ class decompressed_source final : public byte_source {
       if (!left_.empty()) continue;
       if (ended_) {
         if (decoder_->is_complete() || stop_signal() != 0) return 0;
-        throw error(errc::damaged, {"compressed data is cut short", shown_input(name_), "further data",
-                                    fmt::format("its end after {} bytes", packed_read_), "get or make the file again"});
+        throw error(errc::damaged,
+                    {"compressed data is truncated", shown_input(name_), "further data",
+                     fmt::format("the end after {} bytes", packed_read_), "fetch or create the file again"});
       }
       const std::size_t got = packed_->read(buffer_);
       ended_ = got == 0;

@@ -12,12 +12,12 @@ namespace bloomery::cli {
 namespace {
 
 constexpr std::uint64_t last_field = 1'000'000;
-constexpr std::uint64_t most_fields = 256;  // of a key: empty ones take memory, too
+constexpr std::uint64_t most_fields = 256;  // of a key: even empty fields need memory
 constexpr char unit_separator = '\x1F';
 constexpr char escape = '\x1B';
 
 [[noreturn]] void refuse(const std::string& option, const std::string& found, const std::string& hint = "") {
-  throw error(errc::invalid_argument, {"not a list of fields", option,
+  throw error(errc::invalid_argument, {"invalid list of fields", option,
                                        "numbers from 1 to 1,000,000 or ranges, such as 1,3-5, or names of CSV columns",
                                        "'" + found + "'", hint});
 }
@@ -55,13 +55,13 @@ std::vector<field_range> parse_fields(const std::string& text, const std::string
     if (parse_range(raw, range)) {
       const bool has_end = range.last != field_range::open;
       if (range.first == 0 || range.first > last_field || (has_end && range.last > last_field)) refuse(option, text);
-      if (range.last < range.first) refuse(option, text, "a range goes from the lower number to the higher");
+      if (range.last < range.first) refuse(option, text, "give the lower number of a range first");
     } else {
       range.name = csv_value(raw, scratch);
       if (range.name.empty()) refuse(option, text);
     }
     count += range.last == field_range::open ? 1 : range.last - range.first + 1;
-    if (count > most_fields) refuse(option, text, "a key has at most 256 fields; a range such as 2- has no end");
+    if (count > most_fields) refuse(option, text, "a key can have at most 256 fields");
     result.push_back(std::move(range));
   }
   return result;
@@ -70,10 +70,10 @@ std::vector<field_range> parse_fields(const std::string& text, const std::string
 std::string parse_delimiter(const std::string& text, const std::string& option) {
   const auto refuse_escape = [&] {
     throw error(errc::invalid_argument,
-                {"cannot separate fields by this", option, "text, in which \\t \\n \\r \\0 \\\\ and \\xHH are bytes",
+                {"invalid field separator", option, "text, in which \\t \\n \\r \\0 \\\\ and \\xHH are bytes",
                  "'" + text + "'", "write a backslash as \\\\"});
   };
-  if (text.empty()) throw error(errc::invalid_argument, {"the separator of fields is empty", option, "", "", ""});
+  if (text.empty()) throw error(errc::invalid_argument, {"the field separator is empty", option, "", "", ""});
   if (text == "\\") return text;
   constexpr std::string_view letters = "tnr0\\";
   constexpr std::string_view bytes("\t\n\r\0\\", 5);

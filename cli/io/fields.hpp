@@ -43,7 +43,7 @@ void split_fields(std::string_view line, std::string_view delimiter, std::uint64
 /// The text from the first field of a range to the last, with the separators between; empty if the line has none.
 std::string_view text_of_range(std::string_view line, std::string_view delimiter, const field_range& range);
 
-/// Keys that do not occur in the input as they are: joined or unescaped.
+/// Keys that do not occur in the input literally: joined or unescaped ones.
 class made_keys {
  public:
   void clear() {
@@ -58,7 +58,7 @@ class made_keys {
   /// Appends a copy of a field as the key.
   void copy(std::string_view field, std::vector<std::string_view>& keys);
 
-  /// After the last key of a batch: lets keys point to their bytes.
+  /// To be called after the last key of a batch: makes keys point to their bytes.
   void settle(std::vector<std::string_view>& keys) const;
 
  private:

@@ -30,9 +30,9 @@ std::string bytes_of(const file_magic& magic) { return {magic.begin(), magic.end
 
 std::string by(const std::string& command) { return "decompress it first: " + command + " | bloomery ..."; }
 
-// No magic number is the beginning of another, and none is text. Sources: the specifications of the formats.
+// No magic number is a prefix of another, and none is text. Sources: the specifications of the formats.
 const std::vector<magic_number>& magic_numbers() {
-  static const std::string other_file = "give the file of its keys; a filter does not list them";
+  static const std::string other_file = "give a file of keys; a filter cannot list its keys";
   static const std::vector<magic_number> all = [] {
     std::vector<magic_number> numbers = {
         {"\x1F\x8B"s, 0, {"gzip data", compression::gzip}},
@@ -65,7 +65,7 @@ const std::vector<magic_number>& magic_numbers() {
   return all;
 }
 
-// Kinds of binary data that do not begin with bytes of their own, or with bytes that text could begin with.
+// Kinds of binary data without magic bytes at the start, or whose first bytes could be text.
 const std::vector<magic_number>& magic_numbers_of_binary_data() {
   static const std::string as_utf8 = "convert it first: iconv -f UTF-16 -t UTF-8 FILE | bloomery ...";
   static const std::vector<magic_number> all = {
@@ -99,7 +99,7 @@ recognition recognise(std::string_view start) {
 
 void refuse_kind(const file_kind& kind, const std::string& input) {
   throw error(errc::invalid_argument,
-              {"this input has no keys in lines", shown_input(input),
+              {"this input is not a text file", shown_input(input),
                "text, or text compressed with gzip, zstd, lz4, xz or bzip2", kind.name, kind.hint});
 }
 
@@ -135,7 +135,7 @@ void binary_check::look_at_start(std::string_view bytes) const {
   }
   throw error(errc::invalid_argument, {"this input is binary data", shown_input(input_), "lines of text",
                                        fmt::format("a NUL byte at offset {}", seen_ + nul),
-                                       "give -0 if its keys end with NUL, or --text to read it as lines anyway"});
+                                       "give --null if its keys end with NUL, or --text to read it as lines anyway"});
 }
 
 // Few NUL bytes may be in damaged lines of text; binary data has more.
@@ -151,7 +151,7 @@ void binary_check::look_at_rest(std::string_view bytes) {
   nuls_ += count_of(bytes, '\0');
   if (nuls_ <= most) return;
   throw error(errc::invalid_argument,
-              {"this input becomes binary data; earlier lines may have been used already",
+              {"binary data in this input; earlier lines may have been processed",
                fmt::format("{}, line {}", shown_input(input_), app::count_text(line_of_first_nul_)), "lines of text",
                fmt::format("more than {} NUL bytes within 64 KiB, from offset {} on", most, first_nul_),
                "correct the input, or give --text to read it as lines anyway"});

@@ -1,4 +1,4 @@
-// Recognition of inputs by their first bytes: which compression they have, and what is no list of keys.
+// Recognition of inputs by their first bytes: compression, and files that are not lists of keys.
 #pragma once
 
 #include "cli/io/decompress.hpp"
@@ -15,25 +15,26 @@ namespace bloomery::cli {
 /// A kind of file, known by its first bytes.
 struct file_kind {
   std::string name;                        ///< "a zip archive"
-  std::optional<compression> format = {};  ///< how it is read; none: it is refused
-  std::string hint = {};                   ///< what to do with a file that is refused
+  std::optional<compression> format = {};  ///< its compression; none: it is refused
+  std::string hint = {};                   ///< advice for a refused file
   bool is_skippable = false;               ///< a frame of other data, before those of zstd or LZ4
 };
 
 /// The result of recognise().
 struct recognition {
-  const file_kind* kind = nullptr;  ///< null: none of those known
+  const file_kind* kind = nullptr;  ///< null: unknown kind
   bool needs_more = false;          ///< the bytes are the beginning of a magic number
 };
 
-/// Recognises the kind of an input by the bytes that it begins with. Text is never taken for another kind.
+/// Recognises the kind of an input by the bytes that it begins with. Text is never recognised as another kind.
 recognition recognise(std::string_view start);
 
-/// Refuses an input of a kind that has no keys in lines. @throws error invalid_argument, always
+/// Refuses an input that is not a text file. @throws error invalid_argument, always
 [[noreturn]] void refuse_kind(const file_kind& kind, const std::string& input);
 
 /// Refuses decompressed or uncompressed input that is not text: an archive, compressed data, a NUL byte among the first
-/// 64 KiB, or more than 64 of them within 64 KiB of the rest. Text in UTF-8, in Latin-1 or in any other encoding of single bytes has no NUL.
+/// 64 KiB, or more than 64 NUL bytes within 64 KiB of the rest. Text in UTF-8, Latin-1 or another single-byte encoding
+/// has no NUL bytes.
 class binary_check {
  public:
   /// @param input       its name, for messages

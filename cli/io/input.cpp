@@ -24,7 +24,7 @@ using namespace app;
 
 namespace {
 
-constexpr std::size_t chunk_bytes = std::size_t{256} << 10;  // fits into the L2 cache with its keys and hashes
+constexpr std::size_t chunk_bytes = std::size_t{256} << 10;  // fits in the L2 cache, including its keys and hashes
 
 std::vector<std::string> names_of(const input_options& options) {
   return options.files.empty() ? std::vector<std::string>{standard_input} : options.files;
@@ -72,7 +72,7 @@ bool reader::open_next() {
   const std::string& name = names_[opened_++];
   source_ = open_input(name, {.as_text = options_.as_text, .quiet = options_.quiet}, bytes_read_, cancel_[0]);
   if (!options_.as_text) {
-    // A field may be separated by NUL.
+    // NUL may be a field separator.
     check_.emplace(name, options_.nul_separated || options_.delimiter.find('\0') != std::string::npos);
   }
   if (frame_) frame_->begin_source(names_[opened_ - 1]);

@@ -1,7 +1,7 @@
-// Key input from files and pipes: inputs are read in chunks of complete records. A record is a line, or in CSV what
-// RFC 4180 calls one; records.hpp cuts chunks into records, keys and times.
+// Key input from files and pipes: inputs are read in chunks of complete records. A record is a line, or in CSV a record
+// of RFC 4180. records.hpp splits chunks into records, keys and times.
 //
-// One thread at a time reads; several threads may cut. Compressed inputs are recognised by their first bytes,
+// One thread at a time reads; several threads may split chunks. Compressed inputs are recognised by their first bytes,
 // and inputs that are not text are refused.
 #pragma once
 
@@ -33,15 +33,15 @@ struct time_option {
   bool is_set() const { return field || path; }
 };
 
-/// What is worth a warning at the end of a command, for each list of inputs that was read.
+/// Counters for warnings at the end of a command, for each list of inputs.
 struct input_notes {
   std::map<std::vector<std::string>, std::uint64_t> lacking;  ///< records of CSV or JSON Lines without a field
   std::uint64_t late = 0;                                     ///< records older than the window
 };
 
-/// The inputs, the form of their records, and the position of keys and times in them.
+/// The inputs, the format of their records, and the position of keys and times in them.
 struct input_options {
-  std::vector<std::string> files;   ///< "-" is standard input; none at all means standard input
+  std::vector<std::string> files;   ///< "-" is standard input, as is an empty list
   bool nul_separated = false;       ///< lines end with NUL, not LF
   bool crlf = false;                ///< removes a CR at the end of a line
   std::string delimiter;            ///< separator of fields; empty: TAB, in CSV a comma
@@ -71,7 +71,7 @@ struct chunk {
   std::size_t size = 0;
   const std::string* source = nullptr;       ///< the input's name, for messages
   bool may_wait = false;                     ///< the next chunk may be delayed: flush results
-  std::uint64_t first_line = 1;              ///< number of its first line, where the form of records or a time needs it
+  std::uint64_t first_line = 1;              ///< number of its first line, if the record format or a time needs it
   std::shared_ptr<const csv_header> header;  ///< of the input, if it has one
 
   std::string_view text() const { return {buffer.get(), size}; }
@@ -109,7 +109,7 @@ class reader {
   std::optional<binary_check> check_;         // of source_
   int cancel_[2] = {-1, -1};                  // a pipe, readable after cancel()
   std::string carry_;                         // start of a record that ends in the next chunk
-  std::unique_ptr<record_frame> frame_;       // null: records are lines, and their numbers do not matter
+  std::unique_ptr<record_frame> frame_;       // null: records are lines, and their numbers are not needed
   std::atomic<std::uint64_t> bytes_read_{0};  // also read by the progress bar's thread
   std::uint64_t bytes_total_ = 0;
 };

@@ -37,9 +37,9 @@ class path_parser {
 
  private:
   [[noreturn]] void refuse() const {
-    throw error(errc::invalid_argument, {"not a path to a value of JSON", option_,
-                                         "names and indices as in jq: .user.id or .tags[0] or .\"odd name\"",
-                                         "'" + std::string(all_) + "'", ""});
+    throw error(errc::invalid_argument,
+                {"invalid JSON path", option_, "names and indices as in jq: .user.id or .tags[0] or .\"odd name\"",
+                 "'" + std::string(all_) + "'", ""});
   }
 
   bool take(char wanted) {
@@ -71,7 +71,7 @@ class path_parser {
     if (!take(']')) refuse();
   }
 
-  // Any text without the characters that have a meaning here.
+  // Any text without special characters.
   std::string name() {
     const std::string result(rest_.substr(0, rest_.find_first_of(".,[]\"")));
     if (result.empty()) refuse();
@@ -133,10 +133,10 @@ bool is_word_or_number(std::string_view text) {
 
 struct malformed {
   simdjson::error_code code;
-  const char* string = nullptr;  // for STRING_ERROR: behind the quote that opens the string
+  const char* string = nullptr;  // for STRING_ERROR: after the quote that opens the string
 };
 
-const std::string not_json = "not a value of JSON: ";
+const std::string not_json = "invalid JSON: ";
 
 // The code unit of an escape \uXXXX at the start of the text.
 std::optional<unsigned> unit_of(std::string_view text) {
@@ -146,7 +146,7 @@ std::optional<unsigned> unit_of(std::string_view text) {
   return problem == std::errc() && end == text.data() + 6 ? std::optional(unit) : std::nullopt;
 }
 
-// Why a string has no text in UTF-8. @param text  from behind its opening quote
+// Why a string is not valid UTF-8. @param text  starts after its opening quote
 std::string reason_of_string(std::string_view text) {
   while (!text.empty() && text.front() != '"') {
     if (text.front() != '\\') {
@@ -158,15 +158,14 @@ std::string reason_of_string(std::string_view text) {
     if (is_surrogate) {
       const std::optional<unsigned> low = unit_of(text.substr(6));
       const bool is_pair = *unit >> 10 == 0xD800 >> 10 && low && *low >> 10 == 0xDC00 >> 10;
-      if (!is_pair)
-        return "a string of JSON is no text: " + std::string(text.substr(0, 6)) + " is half of a surrogate pair";
+      if (!is_pair) return "invalid JSON string: " + std::string(text.substr(0, 6)) + " is half of a surrogate pair";
       text.remove_prefix(12);
     } else if (unit) {
       text.remove_prefix(6);
     } else {
       constexpr std::string_view short_escapes = "\"\\/bfnrt";
       if (text.size() < 2 || short_escapes.find(text[1]) == std::string_view::npos)
-        return not_json + std::string(text.substr(0, 2)) + " begins no escape";
+        return not_json + std::string(text.substr(0, 2)) + " is not an escape sequence";
       text.remove_prefix(2);
     }
   }
@@ -181,7 +180,7 @@ Value checked(simdjson::simdjson_result<Value> result) {
   return value;
 }
 
-// Goes down the paths that lead through a value. A set of paths is a word with a bit for each.
+// Follows the paths through a value. A set of paths is a word with one bit per path.
 class walker {
  public:
   using path_set = std::uint64_t;
@@ -319,11 +318,11 @@ std::string json_reader::read(std::string_view line, std::size_t readable) {
     const auto all = paths_.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << paths_.size()) - 1;
     const json::json_type type = checked<json::json_type>(document.type());
     if (type != json::json_type::object && type != json::json_type::array && type != json::json_type::string) {
-      return is_word_or_number(trimmed(line)) ? "" : not_json + "it is not a value";
+      return is_word_or_number(trimmed(line)) ? "" : not_json + "not a value";
     }
     walker(paths_, values_).read(document, all, 0);
     const char* behind = nullptr;
-    if (document.current_location().get(behind) == simdjson::SUCCESS) return not_json + "text follows it";
+    if (document.current_location().get(behind) == simdjson::SUCCESS) return not_json + "text after the value";
   } catch (const malformed& problem) {
     if (problem.code == simdjson::STRING_ERROR && problem.string != nullptr)
       return reason_of_string({problem.string, static_cast<std::size_t>(line.data() + line.size() - problem.string)});

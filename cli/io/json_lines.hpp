@@ -1,6 +1,6 @@
 // Values from JSON Lines, by paths as in jq: .user.id, .tags[0], ."odd name".
 //
-// A string is its text, a number as it is written, true, false and null are these words, and an object or array is its
+// A string is its text, a number is its digits, true, false and null are these words, and an object or array is its
 // JSON text. If a name occurs twice in an object, the last one counts, as in jq. simdjson reads each line once, from
 // its first byte to its last. Values that no path leads to are checked for closed strings and brackets only.
 #pragma once

@@ -41,7 +41,7 @@ struct pass_options {
   unsigned threads = 1;
   bool show_progress = true;
   std::string verb = {};     ///< for the progress bar
-  bool only_hashes = false;  ///< the filter only hashes, so the progress bar shows nothing of it
+  bool only_hashes = false;  ///< the filter only hashes, so the progress bar does not show it
   unsigned steps = 0;        ///< steps between prepare and finish, as in app/pipeline.hpp
   std::function<void(key_batch&, unsigned)> step = {};
 };

@@ -1,9 +1,8 @@
-// A set of keys in memory that never takes one key for another by more than chance: the exact text, or 70 bits of a
-// hash.
+// A set of keys in memory, as exact texts or as 70-bit hashes.
 //
 // The low 6 bits of key_hash::high64 choose one of 64 partitions; hash64 is stored. A partition is an array of slots in
-// the order of their hashes, with gaps: a slot is at its proportional place or a few slots behind. Growing one partition
-// moves its slots once, in sequence, and the partitions grow at different times, so memory grows smoothly.
+// the order of their hashes, with gaps: a slot is at its proportional place or a few slots behind. Growing one
+// partition moves its slots once, in sequence, and the partitions grow at different times, so memory grows smoothly.
 #pragma once
 
 #include "cli/io/page_memory.hpp"
@@ -56,7 +55,7 @@ class sorted_slots {
     }
     Slot* gap = at;
     while (gap->used()) ++gap;
-    if (gap == last()) {  // which stays empty and ends every search
+    if (gap == last()) {  // the last slot stays empty and ends every search
       most_ = 0;
       return insert(hash, same, make);
     }
@@ -115,7 +114,7 @@ class sorted_slots {
   page_memory memory_;
   std::size_t first_;
   std::size_t size_ = 0;
-  std::size_t proportional_ = 0;  // slots that hashes are spread over; the others take what is pushed past the end
+  std::size_t proportional_ = 0;  // slots that hashes map to; the others are for overflow at the end
   std::size_t count_ = 0;
   std::size_t most_ = 0;  // slots to fill before it grows
 };
@@ -146,7 +145,7 @@ class text_arena {
   static constexpr std::size_t least_chunk = std::size_t{64} << 10;
   static constexpr std::size_t largest_chunk = std::size_t{8} << 20;
 
-  // Chunks double, so that few keys take little.
+  // Chunk sizes double, so that few keys need little memory.
   void take(std::size_t least) {
     const std::size_t doubled = chunks_.empty() ? least_chunk : 2 * chunks_.back().size();
     left_ = std::max(least, std::min(doubled, largest_chunk));
@@ -205,7 +204,7 @@ class key_table {
   }
 
  private:
-  struct alignas(64) aligned_arena {  // a cache line of its own: its group's thread writes it for every key
+  struct alignas(64) aligned_arena {  // a separate cache line: the thread of its group writes it for every key
     text_arena arena;
   };
 
@@ -227,8 +226,8 @@ class key_table {
   std::vector<aligned_arena> arenas_ = std::vector<aligned_arena>(is_exact ? groups : 0);
 };
 
-/// Distinct keys that a table of hashes is expected to take for others: every pair agrees in 70 bits with probability
-/// 2^-70, so n^2 / 2^71 of n keys.
+/// Expected number of distinct keys that collide with others in a table of hashes: every pair agrees in 70 bits with
+/// probability 2^-70, so n^2 / 2^71 of n keys.
 ///
 /// Example: 10^9 keys lose 0.0004 of a key, 4.8e9 keys one in a hundred runs.
 inline double losses_by_hash(double keys) noexcept { return keys * keys * 0x1p-71; }

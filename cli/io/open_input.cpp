@@ -56,7 +56,7 @@ void skip_frame(raw_input& input) {
   }
 }
 
-// On a terminal nothing else shows what the command waits for.
+// Explains on a terminal what the command is waiting for.
 void tell_if_terminal(const std::string& name, bool quiet) {
   static bool told = false;
   if (quiet || name != standard_input || ::isatty(STDIN_FILENO) == 0 || std::exchange(told, true)) return;

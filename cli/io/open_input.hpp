@@ -1,4 +1,4 @@
-// Opening of an input: recognises its compression and refuses what has no keys in lines.
+// Opening of an input: recognises its compression and refuses files that are not text.
 #pragma once
 
 #include "cli/io/byte_source.hpp"
@@ -12,12 +12,12 @@ namespace bloomery::cli {
 
 struct reading_options {
   bool as_text = false;  ///< reads archives, and compressed data of other kinds, as if they were text
-  bool quiet = false;    ///< does not tell that keys are read from a terminal
+  bool quiet = false;    ///< does not report that keys are read from a terminal
 };
 
 /// The decompressed bytes of an input.
 /// @param bytes_read, cancelled  as of raw_input
-/// @throws error  not_found, not_permitted, io; invalid_argument: a kind of file that has no keys in lines; damaged
+/// @throws error  not_found, not_permitted, io; invalid_argument: not a text file; damaged
 std::unique_ptr<byte_source> open_input(const std::string& name, const reading_options& options,
                                         std::atomic<std::uint64_t>& bytes_read, int cancelled);
 

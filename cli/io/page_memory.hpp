@@ -1,4 +1,4 @@
-// Zeroed memory, in huge pages where there is enough of it and the system has them.
+// Zeroed memory, in huge pages if it is large enough and the system supports them.
 #pragma once
 
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ class page_memory {
     void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) throw std::bad_alloc();
     start_ = static_cast<char*>(at);
-    ::madvise(at, bytes, MADV_HUGEPAGE);  // if refused, small pages do
+    ::madvise(at, bytes, MADV_HUGEPAGE);  // small pages if refused
   }
 
   page_memory(page_memory&& other) noexcept

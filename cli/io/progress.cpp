@@ -1,7 +1,7 @@
 #include "cli/io/progress.hpp"
 
 #include "app/numbers.hpp"
-#include "cli/text/terminal_color.hpp"
+#include "cli/text/color.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ std::string time_text(double seconds) {
 
 progress::progress(bool wanted, std::string verb)
     : enabled_(wanted && ::isatty(STDERR_FILENO) != 0),
-      color_(wants_color()),
+      color_(wants_color(STDERR_FILENO)),
       verb_(std::move(verb)),
       start_(steady_clock::now()),
       last_(start_) {}
@@ -51,18 +51,18 @@ void progress::show(const progress_state& state) {
           ? fmt::format("{}: {} keys, {}/s", verb_, count_text(state.keys),
                         count_text(static_cast<std::uint64_t>(static_cast<double>(state.keys) / seconds)))
           : fmt::format("{}: {} of {}", verb_, bytes_text(state.bytes_read), bytes_text(state.bytes_total));
-  if (state.fill >= 0) line += fmt::format(", {:.0f} % full", state.fill * 100);
-  if (state.rate_now >= 0) line += fmt::format(", error {}", rate_text(state.rate_now));
+  if (state.fill >= 0) line += fmt::format(", {:.0f}% full", state.fill * 100);
+  if (state.rate_now >= 0) line += fmt::format(", current FPR {}", rate_text(state.rate_now));
   if (state.bytes_total > 0 && state.bytes_read > 0) {
     const double done = static_cast<double>(state.bytes_read) / static_cast<double>(state.bytes_total);
     constexpr int width = 20;
     const int filled = done >= 1 ? width : static_cast<int>(done * width);
-    line += fmt::format("  [{}{}] {:.0f} %", std::string(static_cast<std::size_t>(filled), '#'),
+    line += fmt::format("  [{}{}] {:.0f}%", std::string(static_cast<std::size_t>(filled), '#'),
                         std::string(static_cast<std::size_t>(width - filled), '.'), done * 100);
     if (done < 1) line += fmt::format(", {} left", time_text(seconds / done - seconds));
   }
   std::fputs((color_ ? "\r\x1B[K\x1B[36m" + line + "\x1B[0m" : "\r" + line).c_str(), stderr);
-  if (!color_) std::fputs("    ", stderr);  // covers the end of a longer previous line
+  if (!color_) std::fputs("    ", stderr);  // overwrites the end of a longer previous line
   std::fflush(stderr);
   shown_ = true;
 }

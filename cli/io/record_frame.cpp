@@ -61,7 +61,7 @@ std::size_t record_frame::last_end(std::string_view text) {
     const std::uint64_t line = line_of(text, scanner_.in_quotes() ? mark + scanner_.quote_at() : 0);
     throw error(errc::invalid_argument,
                 {"a CSV record is longer than 64 MiB", name_ + ", line " + app::count_text(line), "",
-                 scanner_.in_quotes() ? "a quote that is opened there and not closed" : "",
+                 scanner_.in_quotes() ? "a quote that is not closed" : "",
                  "close the quote, or leave out --csv if quotes have no meaning"});
   }
   scanned_ = text.size() - mark - end;

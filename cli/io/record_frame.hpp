@@ -1,5 +1,4 @@
-// What a reader has to know of records that are more than lines: where they end, the number of their lines, and the
-// byte order mark and the header before them.
+// Boundaries of records that are not single lines: ends of records, line numbers, byte order mark and header.
 #pragma once
 
 #include "cli/io/input.hpp"
@@ -14,10 +13,10 @@ namespace bloomery::cli {
 
 class record_frame {
  public:
-  /// The largest record of a CSV file, in bytes. A quote that is never closed would make one of the rest of its file.
+  /// The maximum size of a CSV record in bytes. An unclosed quote would extend a record to the end of the file.
   static constexpr std::size_t most_record_bytes = std::size_t{64} << 20;
 
-  /// Null if records are lines, and nothing depends on their numbers.
+  /// Null if records are lines and their numbers are not needed.
   static std::unique_ptr<record_frame> make(const input_options& options);
 
   explicit record_frame(const input_options& options);
@@ -29,7 +28,7 @@ class record_frame {
   /// @throws error invalid_argument: a record is too large
   std::size_t last_end(std::string_view text);
 
-  /// @param rest  behind the last end @throws error invalid_argument: a quote is not closed
+  /// @param rest  the text after the last end @throws error invalid_argument: a quote is not closed
   void end_source(std::string_view rest) const;
 
   /// Numbers the lines of a chunk, and takes the byte order mark and the header from the first one. False if nothing is
@@ -43,7 +42,7 @@ class record_frame {
   std::string name_;
   std::uint64_t next_line_ = 1;  // of the next chunk
   bool at_start_ = true;         // no chunk of the source was delivered yet
-  std::size_t scanned_ = 0;      // bytes behind the last end that the scanner has seen
+  std::size_t scanned_ = 0;      // bytes after the last end that the scanner has seen
   csv_scanner scanner_;
   std::shared_ptr<const csv_header> header_;
 };

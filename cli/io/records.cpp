@@ -160,7 +160,7 @@ class record_cutter::csv_columns {
     return complete;
   }
 
-  // Whether a value lies in memory of this object.
+  // Whether a value is in memory of this object.
   bool owns(std::string_view value) const {
     return std::any_of(scratch_.begin(), scratch_.end(),
                        [&](const std::string& s) { return s.data() == value.data(); });
@@ -176,7 +176,7 @@ class record_cutter::csv_columns {
     if (range.name.empty() || !header_) return range;
     const auto& names = header_->names;
     const auto at = std::find(names.begin(), names.end(), range.name);
-    if (at == names.end()) refuse("no such column", range.name);
+    if (at == names.end()) refuse("unknown column", range.name);
     if (std::find(at + 1, names.end(), range.name) != names.end()) refuse("several columns have this name", range.name);
     range.first = range.last = static_cast<std::uint64_t>(at - names.begin()) + 1;
     return range;
@@ -255,7 +255,7 @@ void record_cutter::cut_json(const chunk& piece, records& to) {
   }
 }
 
-// ---- all ------------------------------------------------------------------------------------------------------------
+// ---- all records ----------------------------------------------------------------------------------------------------
 
 record_cutter::record_cutter(const input_options& options) : options_(options) {
   if (options.csv) columns_ = std::make_unique<csv_columns>(options);
@@ -276,7 +276,7 @@ void record_cutter::add_time(const chunk& piece, std::string_view record, std::s
   const std::optional<std::uint64_t> time = options_.time.format.read(text);
   if (!time) {
     throw error(errc::invalid_argument,
-                {"this record has no readable time", place_of(piece, record, options_.line_end()),
+                {"the time of this record cannot be read", place_of(piece, record, options_.line_end()),
                  options_.time.format.example(), shortened(text), "see --time-field and --time-format"});
   }
   if (*time > latest_time_) check_clock(*time, piece, record, text);
@@ -285,7 +285,7 @@ void record_cutter::add_time(const chunk& piece, std::string_view record, std::s
   to.times.push_back(*time);
 }
 
-// One record far in the future would take the window's clock there, and no key would expire until then.
+// One record far in the future would advance the clock of the window, and no key would expire until then.
 void record_cutter::check_clock(std::uint64_t time, const chunk& piece, std::string_view record,
                                 std::string_view text) {
   const std::uint64_t now = milliseconds_since_1970();
@@ -293,7 +293,7 @@ void record_cutter::check_clock(std::uint64_t time, const chunk& piece, std::str
   if (time <= latest_time_) return;
   throw error(errc::invalid_argument,
               {"the time of this record is in the future", place_of(piece, record, options_.line_end()),
-               "at most a day after this machine's clock, which shows " + moment_text(now / 1000 * 1000),
+               "at most a day after the clock of this machine, which shows " + moment_text(now / 1000 * 1000),
                shortened(text) + ", which is " + moment_text(time), "correct the record or the clock"});
 }
 

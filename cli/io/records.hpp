@@ -1,4 +1,4 @@
-// Records, keys and times: chunks of input are cut into records, and the keys and times are found in them.
+// Splitting of input chunks into records, keys and times.
 #pragma once
 
 #include "cli/io/input.hpp"
@@ -12,7 +12,7 @@
 
 namespace bloomery::cli {
 
-/// How often a byte occurs.
+/// The number of occurrences of a byte.
 std::uint64_t count_of(std::string_view text, char wanted);
 
 /// Cuts a chunk into lines without their ends. `lines` point into the chunk.
@@ -51,7 +51,7 @@ class record_cutter {
   ~record_cutter();
 
   /// @throws error invalid_argument: a line that is not JSON, a time that cannot be read or is far in the future, a
-  ///         column that is not there
+  ///         missing column
   void cut(const chunk& piece, records& to);
 
  private:

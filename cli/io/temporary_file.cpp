@@ -19,7 +19,7 @@ constexpr std::size_t most_gathered = std::size_t{32}
                                       << 10;  // small, because there are hundreds of files, one per partition
 
 [[noreturn]] void fail_to(const std::string& verb) {
-  const std::string hint = "set TMPDIR to a folder with room";
+  const std::string hint = "set TMPDIR to a directory with more space";
   fail(verb + " a temporary file", temporary_file::folder(), hint, hint);
 }
 

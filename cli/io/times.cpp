@@ -44,7 +44,7 @@ class scanner {
     return true;
   }
 
-  // Digits behind a decimal point, as milliseconds; further ones are ignored.
+  // Digits after a decimal point, as milliseconds; further digits are ignored.
   bool fraction(std::int64_t& milliseconds) {
     milliseconds = 0;
     std::int64_t worth = 100;
@@ -133,7 +133,7 @@ found_time read_clf(std::string_view text) {
   return moment_of(t);
 }
 
-// A number with at most 19 digits before the point; `per_second` of the unit are a second.
+// A number with at most 19 digits before the point. @param per_second  units per second
 found_time read_epoch(std::string_view text, std::int64_t per_second) {
   const std::size_t point = std::min(text.find('.'), text.size());
   scanner s(text);
@@ -202,8 +202,8 @@ void check_conversions(std::string_view pattern, const std::string& option) {
     std::string list = "%%, or % and a letter of";
     for (const char letter : conversions) list += {' ', letter};
     throw error(errc::invalid_argument,
-                {"a time cannot be read by this conversion", option, list + " f", "'" + std::string(conversion) + "'",
-                 conversion.ends_with('s') ? "for seconds since 1970 use epoch" : ""});
+                {"unsupported conversion in a time format", option, list + " f", "'" + std::string(conversion) + "'",
+                 conversion.ends_with('s') ? "use epoch for seconds since 1970" : ""});
   }
 }
 
@@ -232,11 +232,11 @@ time_format time_format::parse(const std::string& text, const std::string& optio
     return result;
   }
   result.kind_ = kind::pattern;
-  if (text.empty()) throw error(errc::invalid_argument, {"the format of times is empty", option, "", "", ""});
+  if (text.empty()) throw error(errc::invalid_argument, {"the time format is empty", option, "", "", ""});
   result.pattern_ = text;
   if (text.find('%') == std::string::npos || text.find('\0') != std::string::npos) {
     throw error(errc::invalid_argument,
-                {"not a format of times", option,
+                {"invalid time format", option,
                  "usual, iso8601, rfc3339, clf, epoch, epoch-ms, or a pattern such as '%d.%m.%Y %H:%M:%S'",
                  "'" + text + "'", ""});
   }

@@ -9,10 +9,10 @@
 namespace bloomery::cli {
 
 /// How far the time of a record, or the newest generation of a window, may be ahead of this machine's clock: a day, in
-/// milliseconds. Clocks differ, and local times without a zone are taken for UTC.
+/// milliseconds. Clocks differ, and local times without a zone are read as UTC.
 inline constexpr std::uint64_t most_ahead = 24 * 3600 * 1000;
 
-/// "2023-11-14 22:13:20 UTC", in milliseconds since 1970; only the number of seconds beyond the year 9999.
+/// "2023-11-14 22:13:20 UTC" for milliseconds since 1970; the number of seconds after the year 9999.
 std::string moment_text(std::uint64_t milliseconds);
 
 /// Reads the times of one format. A time without a zone is UTC.
@@ -33,7 +33,7 @@ class time_format {
   /// @throws error invalid_argument: not a name of a format, and no % in it
   static time_format parse(const std::string& text, const std::string& option);
 
-  /// Nothing if the text is no time of this format, or one before 1970 or after 9999.
+  /// Empty if the text does not have this format, or if the time is before 1970 or after 9999.
   std::optional<std::uint64_t> read(std::string_view text) const;
 
   /// For messages: "2026-03-01T12:00:00Z".

@@ -34,8 +34,8 @@ void check_can_write(const std::string& path) {
   if (::stat(real.c_str(), &status) == 0) {
     if (!S_ISREG(status.st_mode)) {
       throw error(errc::not_permitted,
-                  {"cannot write here", path, "a file's name",
-                   S_ISDIR(status.st_mode) ? "a directory" : "no plain file", "choose another name"});
+                  {"cannot write to this path", path, "a file name",
+                   S_ISDIR(status.st_mode) ? "a directory" : "not a regular file", "choose another name"});
     }
     if (::access(real.c_str(), W_OK) != 0) fail("replace", path);
   } else if (errno != ENOENT) {

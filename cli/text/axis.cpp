@@ -47,7 +47,7 @@ axis rate_axis(double highest, double target, unsigned ticks) {
 std::string rate_label(const axis& a, double rate) {
   if (a.logarithmic && rate == a.low) return fmt::format("up to {:.4g}", rate);
   if (rate != 0 && rate < 0.9995e-4) return fmt::format("{:.4g}", rate);
-  return fmt::format("{:.4g} %", rate * 100);
+  return fmt::format("{:.4g}%", rate * 100);
 }
 
 }  // namespace bloomery::cli

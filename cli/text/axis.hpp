@@ -23,7 +23,7 @@ axis linear_axis(double high, unsigned ticks);
 /// best; logarithmic if the target would be indistinguishable from 0.
 axis rate_axis(double highest, double target, unsigned ticks);
 
-/// The label of a tick: "2 %", "0.01 %", "1e-06"; "up to 1e-09" at the low end of a logarithmic axis, which includes 0.
+/// The label of a tick: "2%", "0.01%", "1e-06"; "up to 1e-09" at the low end of a logarithmic axis, which includes 0.
 std::string rate_label(const axis& a, double rate);
 
 }  // namespace bloomery::cli

@@ -74,7 +74,7 @@ class drawing {
 
   void set(color c, double alpha = 1) { cairo_set_source_rgba(to_, c.red, c.green, c.blue, alpha); }
 
-  // `anchor`: 0 starts the text at x, 1 ends it at x, 0.5 centres it. Returns the width.
+  // @param anchor  0: the text starts at x, 1: it ends at x, 0.5: it is centred. Returns the width.
   double text(double at_x, double at_y, double anchor, double size, const std::string& words, bool bold = false) {
     set(ink);
     cairo_select_font_face(to_, "sans-serif", CAIRO_FONT_SLANT_NORMAL,
@@ -121,7 +121,7 @@ class drawing {
   void draw_legend() {
     constexpr double middle = 80;
     double at = left;
-    legend_entry(at, "theory", [&](double x1) {
+    legend_entry(at, "expected", [&](double x1) {
       set(orange);
       line(x1, middle, x1 + 28, middle, 5);
     });
@@ -141,7 +141,7 @@ class drawing {
       for (const double by : {4, 14, 24}) dot(x1 + by, middle + (by == 14 ? -3 : 3));
       stroke_dots(3.4);
     });
-    legend_entry(at, "what it was made for", [&](double x1) {
+    legend_entry(at, "capacity and target FPR", [&](double x1) {
       set(vermillion);
       dashes(true);
       line(x1, middle, x1 + 28, middle, 1.5);
@@ -231,7 +231,8 @@ cairo_status_t append_to(void* bytes, const unsigned char* some, unsigned size) 
 
 void check(cairo_status_t status) {
   if (status == CAIRO_STATUS_SUCCESS) return;
-  throw error(errc::io, {std::string("cannot draw the chart: ") + cairo_status_to_string(status), "-o", "", "", ""});
+  throw error(errc::io,
+              {std::string("cannot draw the chart: ") + cairo_status_to_string(status), "--output", "", "", ""});
 }
 
 struct destroy {

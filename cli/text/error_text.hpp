@@ -11,8 +11,8 @@ namespace bloomery::cli {
 /// own text. Empty without a hint.
 ///
 /// Example:
-///     const error missing(errc::not_found, {"there is no filter of this name", "redis://host/f", "", "", hint::make_shared_filter});
-///     assert(hint_text(missing) == "make one: bloomery build -o redis://host/f -n NUMBER");
+///     const error missing(errc::not_found, {"no such filter", "redis://host/f", "", "", hint::make_shared_filter});
+///     assert(hint_text(missing) == "create one: bloomery build -o redis://host/f -n NUMBER");
 std::string hint_text(const error& e);
 
 /// The text of what(), ending in hint_text().

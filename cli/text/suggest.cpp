@@ -28,11 +28,14 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  constexpr std::size_t short_word = 5;
+  const std::size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());
+  const std::size_t allowed = letters <= short_word ? 1 : 2;
   std::string best;
   std::size_t fewest = 0;
   for (const std::string& candidate : candidates) {
     const std::size_t changes = distance(word.substr(0, 64), candidate);
-    if (changes > candidate.size() / 3 + 1 || (!best.empty() && changes >= fewest)) continue;
+    if (changes > allowed || (!best.empty() && changes >= fewest)) continue;
     best = candidate;
     fewest = changes;
   }

@@ -1,10 +1,10 @@
-// Charts in block characters: bars show the measured mean, marks the theory. If both agree, the marks are on top of the
-// bars.
+// Charts in block characters: bars show the measured mean, marks the expected FPR. If both agree, the marks are at the
+// top of the bars.
 #include "cli/text/terminal_chart.hpp"
 
 #include "app/numbers.hpp"
 #include "cli/text/axis.hpp"
-#include "cli/text/terminal_color.hpp"
+#include "cli/text/color.hpp"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -164,14 +164,14 @@ class picture {
     };
     std::vector<entry> entries = {{s_.bar[8], paint::measured, chart_.runs == 1 ? "measured" : "measured, mean"}};
     if (chart_.runs > 1) entries.push_back({s_.spread, paint::measured, "+ 1 deviation"});
-    entries.push_back({s_.theory, paint::theory, "theory"});
+    entries.push_back({s_.theory, paint::theory, "expected"});
     entries.push_back({s_.across, paint::target, "p = " + rate_text(chart_.target_fpr)});
     entries.push_back({s_.down, paint::target, "n = " + count_text(chart_.capacity)});
     const std::string indent(margin_ + 2, ' ');
     std::string text = indent + "keys inserted";
     std::size_t space = 0;  // left on the line
     for (const entry& e : entries) {
-      const std::size_t wanted = e.words.size() + 4;  // with the symbol and three spaces
+      const std::size_t wanted = e.words.size() + 4;  // including the symbol and three spaces
       const bool fits = wanted <= space;
       if (!fits) space = std::max<std::size_t>(columns_ + 2, wanted);  // the first on a line needs no spaces before it
       space -= wanted;
@@ -213,8 +213,8 @@ terminal_look look_of_standard_output() {
   const std::string_view locale = locale_name();
   look.unicode = locale.empty() || locale.find("UTF-8") != locale.npos || locale.find("utf8") != locale.npos ||
                  locale.find("utf-8") != locale.npos || locale.find("UTF8") != locale.npos;
+  look.color = wants_color(STDOUT_FILENO);
   if (::isatty(STDOUT_FILENO) == 0) return look;
-  look.color = wants_color();
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) look.columns = size.ws_col;
   return look;

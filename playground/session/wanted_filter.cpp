@@ -135,8 +135,8 @@ params sized(const wanted_filter& w) {
 // The text of an error with names of fields instead of command-line options.
 std::string in_names_of_fields(std::string text) {
   static constexpr std::pair<std::string_view, std::string_view> names[] = {
-      {"--layout", "layout"}, {"--hash", "hash"}, {"--seed", "seed"}, {"-n", "capacity"},
-      {"-p", "rate"},         {"-m", "bits"},     {"-k", "probes"}};
+      {"--layout", "layout"}, {"--hash", "hash"}, {"--seed", "seed"},    {"--capacity", "capacity"},
+      {"--rate", "rate"},     {"--bits", "bits"}, {"--probes", "probes"}};
   const auto is_part = [](char c) { return c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
   for (const auto& [option, field] : names) {
     for (std::size_t at = 0; (at = text.find(option, at)) != std::string::npos;) {

@@ -87,7 +87,7 @@ demand demand_of(const requirements& w) {
   return d;
 }
 
-std::string rate_text(double rate) { return rate < 9.995e-5 ? text("%.3g", rate) : text("%.3g %%", 100 * rate); }
+std::string rate_text(double rate) { return rate < 9.995e-5 ? text("%.3g", rate) : text("%.3g%%", 100 * rate); }
 
 std::string bytes_text(std::uint64_t bytes) {
   constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -276,7 +276,7 @@ TEST(Advice, SaysOfTooLittleMemoryWhatIsPossibleAndWhatWouldHaveToGive) {
     std::smatch offered;
     const std::string offers = refused.text().hint.words();
     ASSERT_TRUE(std::regex_search(offers, offered,
-                                  std::regex("a false-positive rate of ([0-9.]+) %, or with at most ([0-9,]+) keys")))
+                                  std::regex("a false-positive rate of ([0-9.]+)%, or with at most ([0-9,]+) keys")))
         << offers;
     const double rate = std::stod(offered[1]) / 100;
     std::string fewer = offered[2];

@@ -104,14 +104,14 @@ TEST(NumbersAsText, AreShortAndRight) {
   EXPECT_EQ(bytes_text(1023 << 10), "0.999 MiB");
   EXPECT_EQ(bytes_text(std::uint64_t{1} << 36), "64 GiB");
   EXPECT_EQ(bytes_text(std::numeric_limits<std::uint64_t>::max()), "16 EiB");
-  EXPECT_EQ(rate_text(0.0105), "1.05 %");
-  EXPECT_EQ(rate_text(1), "100 %");
-  EXPECT_EQ(rate_text(0), "0 %");
-  EXPECT_EQ(rate_text(1.28e-4), "0.0128 %");
-  EXPECT_EQ(rate_text(1e-4), "0.01 %");
+  EXPECT_EQ(rate_text(0.0105), "1.05%");
+  EXPECT_EQ(rate_text(1), "100%");
+  EXPECT_EQ(rate_text(0), "0%");
+  EXPECT_EQ(rate_text(1.28e-4), "0.0128%");
+  EXPECT_EQ(rate_text(1e-4), "0.01%");
   EXPECT_EQ(rate_text(9.99e-6), "9.99e-06");
-  EXPECT_EQ(share_text(1, 8), "12.5 %");
-  EXPECT_EQ(share_text(0, 8), "0 %");
+  EXPECT_EQ(share_text(1, 8), "12.5%");
+  EXPECT_EQ(share_text(0, 8), "0%");
   EXPECT_EQ(share_text(1, 0), "-");
 }
 

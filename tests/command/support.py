@@ -79,7 +79,7 @@ def packed(data: bytes) -> bytes:
 
 
 def classic_rate(bits: int, probes: int, n: float) -> float:
-    """Bloom's formula; a little below the exact one, by 0.1 % at a thousand keys."""
+    """Bloom's formula; a little below the exact one, by 0.1% at a thousand keys."""
     return (-math.expm1(probes * n * math.log1p(-1 / bits))) ** probes
 
 
@@ -399,7 +399,7 @@ class CommandTest(unittest.TestCase):
         return self.read(name)[PAYLOAD_AT : PAYLOAD_AT + size]
 
     def patch(self, name: str, payload: bytes | None = None, inserted: int | None = None) -> None:
-        """Other bits or another count in a filter's file, with right checksums."""
+        """Other bits or another count in file of a filter, with right checksums."""
         data = bytearray(self.read(name))
         pages = (-(-int.from_bytes(data[128:136], "little") // 8) + 4095) // 4096
         if payload is not None:

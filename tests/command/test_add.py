@@ -90,7 +90,7 @@ class Add(CommandTest):
             self.assertNotIn("warning", below.err)
             for run in above, still:
                 last = run.err.splitlines()[-1]
-                self.assertRegex(last, r"f: warning: the target FPR is broken: FPR now (9\d(\.\d)?|100) %, target 1 %, with .*keys; the capacity is 100 keys")
+                self.assertRegex(last, r"f: warning: the filter exceeds its target FPR: current FPR (9\d(\.\d)?|100)%, target 1%, with .*keys; the capacity is 100 keys")
             self.assert_has_all("f", keys(90) + keys(5, "a") + keys(1000, "b"))
 
     def test_the_judgement_is_in_the_result(self) -> None:
@@ -108,15 +108,15 @@ class Add(CommandTest):
         said = self.bloomery("add", "f", stdin=text(keys(800_000)), status=3).err.splitlines()
 
         *warnings, report, last = said
-        rates = [float(re.search("warning: FPR now ([0-9.]+) %", line)[1]) / 100 for line in warnings]
+        rates = [float(re.search("warning: current FPR ([0-9.]+)%", line)[1]) / 100 for line in warnings]
         self.assertGreater(len(rates), 4)
         self.assertTrue(0.01 < rates[0] < 0.02, rates)
         for before, after in zip(rates, rates[1:]):
             self.assertTrue(1.99 * before <= after < 3 * before, rates)
         self.assertRegex(report, "800,000 keys read")
         now = split_block_rate(self.info("f")["bits"], 800_000)
-        self.assertRegex(last, "the target FPR is broken: FPR now")
-        self.assertAlmostEqual(float(re.search("FPR now ([0-9.]+) %", last)[1]) / 100 / now, 1, delta=0.02)
+        self.assertRegex(last, "the filter exceeds its target FPR: current FPR")
+        self.assertAlmostEqual(float(re.search("current FPR ([0-9.]+)%", last)[1]) / 100 / now, 1, delta=0.02)
 
     def test_it_warns_only_above_the_target(self) -> None:
         self.build(keys(20), "-n", 20, "-p", "1%")
@@ -143,8 +143,8 @@ class Add(CommandTest):
         few = self.bloomery("add", "f", stdin=text(keys(10, "few"))).err
         many = self.bloomery("add", "f", stdin=text(keys(380_000, "many"))).err
 
-        self.assertIn(", 20 in all,", few)
-        about = int(re.search("about ([0-9,]+) in all", many)[1].replace(",", ""))
+        self.assertIn(", 20 in total,", few)
+        about = int(re.search("about ([0-9,]+) in total", many)[1].replace(",", ""))
         self.assertAlmostEqual(about, 380_020, delta=120)  # of them, some 300 were false positives when they came
 
     def test_a_result_that_cannot_be_written_hides_no_earlier_failure(self) -> None:
@@ -163,7 +163,7 @@ class Add(CommandTest):
         said = self.bloomery("add", "f", stdin=b"bob\n")
         quiet = self.bloomery("add", "--quiet", "f", stdin=b"carol\n")
 
-        self.assertRegex(said.err, r"\Abloomery: f: 1 key read, 1 new, 2 in all, error now .*\n\Z")
+        self.assertRegex(said.err, r"\Abloomery: f: 1 key read, 1 added, 2 in total, current FPR .*\n\Z")
         self.assertEqual((said.out, quiet.out, quiet.err), (b"", b"", ""))
 
     def test_keys_are_cut_out_of_all_inputs_as_in_build(self) -> None:
@@ -242,7 +242,7 @@ class Add(CommandTest):
         read = self.bloomery("check", "f", stdin=text(keys(10)))
 
         self.assertEqual(read.lines, keys(10))
-        self.assertIn("a writer is at work", read.err)
+        self.assertIn("a writer is active", read.err)
 
     def test_after_kill_9_the_file_opens_with_a_note_until_the_next_add_ends_cleanly(self) -> None:
         self.build(keys(100), "-n", 1000)

@@ -147,7 +147,7 @@ class Build(CommandTest):
     def test_more_keys_than_n_break_the_target(self) -> None:
         built = self.bloomery("build", "-o", "f", "-n", 100, "--json", stdin=text(keys(10_000)), status=3)
 
-        self.assertRegex(built.err.splitlines()[-1], r"f: warning: the target FPR is broken: FPR now (9\d\.\d|100) %, target 1 %")
+        self.assertRegex(built.err.splitlines()[-1], r"f: warning: the filter exceeds its target FPR: current FPR (9\d\.\d|100)%, target 1%")
         self.assertEqual(built.json["fpr_verdict"], "broken")
         self.assertGreater(built.json["rate"], 0.9)  # of the keys that were new before all bits were set: a random number
         self.assert_has_all("f", keys(10_000))
@@ -156,7 +156,7 @@ class Build(CommandTest):
         far = self.bloomery("build", "-o", "f", "--scheme", "pharo", "-n", 2_000_000, "-p", "2%", stdin=b"one\n")
         near = self.bloomery("build", "-o", "f", "--scheme", "guava", "-n", 2_000_000, "-p", "2%", stdin=b"one\n")
 
-        self.assertRegex(far.err, r"f: warning: with 2,000,000 keys the FPR will be 9[0-9.]+ %, target 2 %: scheme pharo is not made for so many")
+        self.assertRegex(far.err, r"f: warning: with 2,000,000 keys the FPR will be 9[0-9.]+%, target 2%, because scheme pharo does not suit this number")
         self.assertNotIn("warning", near.err)
 
     def test_the_number_of_keys_is_said_to_be_an_estimate_where_it_is_one(self) -> None:
@@ -242,7 +242,7 @@ class Build(CommandTest):
         said = self.bloomery("build", "-o", "f", stdin=text(keys(3)))
         quiet = self.bloomery("build", "-q", "-o", "f", stdin=text(keys(3)))
 
-        self.assertRegex(said.err, r"\Abloomery: f: 3 lines, 3 keys; made for 3 keys at 1 %: .*\n\Z")
+        self.assertRegex(said.err, r"\Abloomery: f: 3 lines, 3 keys; capacity 3 keys at 1%: .*\n\Z")
         self.assertEqual((said.out, quiet.out, quiet.err), (b"", b"", ""))
 
     def test_an_old_file_is_replaced_where_its_link_points(self) -> None:
@@ -301,7 +301,7 @@ class Build(CommandTest):
                 with self.subTest(old=options, new=new):
                     self.bloomery("build", "-q", "-o", "f", *options, stdin=text(keys(50)))
                     said = self.bloomery("build", "-o", "f", *new, stdin=b"x\n").err
-                    self.assertRegex(said, rf"\Abloomery: f: 1 line, 1 key; .*\nbloomery: f: it replaced a filter \({kind}\) of 50 keys, made for 0\.1 %\n\Z")
+                    self.assertRegex(said, rf"\Abloomery: f: 1 line, 1 key; .*\nbloomery: f: replaced a filter \({kind}\) with 50 keys, target FPR 0\.1%\n\Z")
                     for name in os.listdir(self.folder):
                         os.unlink(self.path(name))
         first = self.bloomery("build", "--json", "-o", "f", "-n", 100, "--layout", "blocked", stdin=text(keys(50))).json
@@ -314,9 +314,9 @@ class Build(CommandTest):
         self.write("keys", keys(10))
         for options in [], ["-n", 10], ["--grow"], ["--counting"], ["--scheme", "guava"], ["--allow-empty"]:
             with self.subTest(options=options):
-                self.refused("build", "-o", "notes", *options, "keys", says="a file that is no filter would be replaced: notes")
+                self.refused("build", "-o", "notes", *options, "keys", says="the output would replace a file that is not a filter: notes")
                 self.assertEqual(self.read("notes"), b"important\n")
-        self.refused("union", "-o", "notes", "a", "b", says="a file that is no filter would be replaced: notes")
+        self.refused("union", "-o", "notes", "a", "b", says="the output would replace a file that is not a filter: notes")
         self.write("notes", b"")
         self.bloomery("build", "-q", "-o", "notes", "keys")  # an empty file loses nothing
         self.assert_has_all("notes", keys(10))

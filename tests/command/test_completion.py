@@ -9,7 +9,7 @@ from test_help import OF_VERBS
 
 class Script(Completion):
     def test_there_are_three_shells(self) -> None:
-        self.refused("completion", "tcsh", says="SHELL: cannot use this value: expected bash or zsh or fish, found 'tcsh'")
+        self.refused("completion", "tcsh", says="SHELL: invalid value: expected bash, zsh or fish, found 'tcsh'")
         self.refused("completion", says="SHELL: missing argument")
 
 
@@ -24,7 +24,7 @@ class Bash(Completion):
     def test_it_is_registered(self) -> None:
         said = self.of_shell("bash", "--norc", "-c", f"source {self.script}; complete -p bloomery")
 
-        self.assertEqual(said.strip(), "complete -F _bloomery bloomery")
+        self.assertEqual(said.strip(), "complete -o bashdefault -F _bloomery bloomery")
 
     def test_verbs(self) -> None:
         self.assertEqual(self.completed(""), VERBS)
@@ -46,6 +46,18 @@ class Bash(Completion):
         self.assertEqual(self.completed("build", "--prefer", "="), ["speed", "memory"])
         self.assertEqual(set(self.completed("seal", "--hash", "xxh")), {"xxh3_64", "xxh3"})
         self.assertEqual(self.completed("build", "-n", ""), [""])
+
+    def test_help_completes_two_words(self) -> None:
+        self.assertEqual(self.completed("help", "redis", ""), OF_VERBS["redis"].split())
+        self.assertEqual(self.completed("help", "noisy", "s"), ["split"])
+        for words in ["help", "build", ""], ["help", "redis", "list", ""]:
+            self.assertEqual(self.completed(*words), [""])
+
+    def test_only_arguments_are_offered_after_two_dashes(self) -> None:
+        self.write("-x.bloom", b"")
+        self.assertEqual(self.completed("check", "--", "-"), ["-x.bloom"])
+        self.assertEqual(self.completed("check", "--", "users.b"), ["users.bloom"])
+        self.assertEqual(self.completed("explain", "users.bloom", "--", "-"), ["-x.bloom"])
 
     def test_files(self) -> None:
         everything = {"completion", "users.bloom", "users.txt", "with blank.txt"}

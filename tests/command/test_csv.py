@@ -118,14 +118,14 @@ class Csv(CommandTest):
         self.bloomery("build", "-q", "-o", "f", *EXACT, "--csv", "-f", "id,name", "a.csv", "b.csv")
         found = self.bloomery("check", "f", stdin=b"1\x1fx\n2\x1fy\n2\x1fz\nid\x1fname\nname\x1fid\n").lines
         self.assertEqual(found, [b"1\x1fx", b"2\x1fy", b"2\x1fz"])
-        self.refused_late("dedup", *EXACT, "--csv", "-f", "id", "a.csv", "b.csv", says="columns of this CSV file are not those")
+        self.refused_late("dedup", *EXACT, "--csv", "-f", "id", "a.csv", "b.csv", says="columns of this CSV file differ from those")
 
     def refused_late(self, *arguments: object, says: str, **options) -> None:
         run = self.bloomery(*arguments, status=2, **options)
         self.assertIn(says, run.err)
 
     def test_a_column_that_is_not_there_or_twice_is_refused(self) -> None:
-        self.refused("dedup", *EXACT, "-q", "--csv", "-f", "mail", stdin=b"id,name\n1,2\n", says="no such column.*one of id, name.*'mail'")
+        self.refused("dedup", *EXACT, "-q", "--csv", "-f", "mail", stdin=b"id,name\n1,2\n", says="unknown column.*one of id, name.*'mail'")
         self.refused("dedup", *EXACT, "-q", "--csv", "-f", "id", stdin=b"id,id\n1,2\n", says="several columns have this name")
 
     def test_check_prints_a_table_and_verify_and_pipes_know_the_header(self) -> None:

@@ -111,7 +111,7 @@ class Dedup(CommandTest):
 
         for run in named, redirected:
             self.assertEqual(run.lines, keys(700))
-            self.assertRegex(run.err, "^bloomery: 1,400 keys at 0.01 %")
+            self.assertRegex(run.err, "^bloomery: capacity 1,400 keys at 0.01%")
 
     def test_a_missing_file_is_not_taken_for_a_pipe(self) -> None:
         self.refused("dedup", "missing", says="missing: cannot (open|read): No such file")
@@ -122,7 +122,7 @@ class Dedup(CommandTest):
         classic = self.bloomery("dedup", "-n", "100M", "-p", "1e-4", "--layout", "classic", stdin=b"x\n").err
         block = self.bloomery("dedup", "-n", "1M", "-p", "1e-2", "--layout", "split_block", stdin=b"x\n").err
 
-        pattern = r"expects to drop ([\d,.]+) distinct lines wrongly"
+        pattern = r"expected false drops until it is full: ([\d,.]+) lines"
         self.assertAlmostEqual(said(classic, pattern), 963.5, delta=1)  # DESIGN: 964
         self.assertAlmostEqual(said(classic, pattern), integral(lambda i: classic_rate(1_917_295_753, 13, i), n), delta=1)
         expected = integral(lambda i: split_block_rate(10_526_976, i), 1_000_000, 100)
@@ -133,7 +133,7 @@ class Dedup(CommandTest):
             for share in 1e-2, 1e-3, 1e-4:
                 run = self.bloomery("dedup", "--max-loss", share, "-n", "1M", *layout, stdin=b"x\n")
 
-                losses = said(run.err, r"expects to drop ([\d,.]+) distinct")
+                losses = said(run.err, r"expected false drops until it is full: ([\d,.]+) lines")
                 self.assertLessEqual(losses, share * 1e6 * 1.001)
                 self.assertGreater(losses, share * 1e6 * 0.98)
 
@@ -143,13 +143,13 @@ class Dedup(CommandTest):
             for share in 1e-2, 1e-3, 1e-4, 1e-5:
                 with self.subTest(choice=choice, share=share):
                     run = self.bloomery("dedup", "--max-loss", share, "-n", "1M", *choice, stdin=b"x\n")
-                    kept = re.search(r"at ([\d.e-]+)( %|): .* \((\w+), .*expects to drop ([\d,.]+) ", run.err)
-                    rate = float(kept[1]) / (100 if kept[2] == " %" else 1)
+                    kept = re.search(r"at ([\d.e-]+)(%|): .* \((\w+), .*until it is full: ([\d,.]+) ", run.err)
+                    rate = float(kept[1]) / (100 if kept[2] == "%" else 1)
 
                     higher = self.bloomery("dedup", "-p", rate * 1.02, "-n", "1M", "--layout", kept[3], stdin=b"x\n")
 
                     self.assertLessEqual(float(kept[4].replace(",", "")), share * 1e6 * 1.001)
-                    self.assertGreater(said(higher.err, r"expects to drop ([\d,.]+) "), share * 1e6)
+                    self.assertGreater(said(higher.err, r"until it is full: ([\d,.]+) "), share * 1e6)
 
     def test_max_loss_is_kept(self) -> None:
         self.write("lines", keys(200_000))
@@ -164,17 +164,17 @@ class Dedup(CommandTest):
             self.assertEqual(self.bloomery("dedup", "-q", *options, stdin=b"a\na\nb\n").lines, [b"a", b"b"])
 
     def test_max_loss_and_p_are_two_promises(self) -> None:
-        self.refused("dedup", "-n", 10, "--max-loss", "1%", "-p", "1%", says="-p or --max-loss")
+        self.refused("dedup", "-n", 10, "--max-loss", "1%", "-p", "1%", says="--rate and --max-loss exclude each other")
 
     def test_options_of_servers_need_a_state_there(self) -> None:
         for option in ["--max-keys", 10], ["--ttl", "1h"], ["--shards", 4], ["--wait-replicas", 1], ["--timeout", "1s"]:
-            run = self.refused("dedup", *option, stdin=b"x\n", says=f"no filter is named; leave out {option[0]}, or add --state redis://HOST/NAME")
+            run = self.refused("dedup", *option, stdin=b"x\n", says=f"needs a filter on Redis; leave out {option[0]}, or add --state redis://HOST/NAME")
             self.assertNotIn("found", run.err)
 
     def test_more_distinct_lines_than_n_give_a_warning(self) -> None:
         run = self.bloomery("dedup", "-n", 100, "-p", "1e-4", stdin=text(keys(1000)), status=3)
 
-        self.assertRegex(run.err, "warning: FPR now .*; the capacity is 100 keys")
+        self.assertRegex(run.err, "warning: current FPR .*; the capacity is 100 keys")
 
     # ---- what it says
 
@@ -182,8 +182,8 @@ class Dedup(CommandTest):
         spoken = self.bloomery("dedup", "-n", 10_000, "-p", "1e-4", stdin=text(keys(1000) * 3))
         quiet = self.bloomery("dedup", "-q", "-n", 10_000, "-p", "1e-4", stdin=text(keys(1000) * 3))
 
-        self.assertRegex(spoken.err, r"\Abloomery: 10,000 keys at 0.01 %: .*\n"
-                         r"bloomery: 3,000 lines in, 1,000 out, 2,000 dropped; expected wrongly dropped: .*\n\Z")  # fmt: skip
+        self.assertRegex(spoken.err, r"\Abloomery: capacity 10,000 keys at 0.01%: .*\n"
+                         r"bloomery: 3,000 lines in, 1,000 out, 2,000 dropped; expected false drops: .*\n\Z")  # fmt: skip
         self.assertEqual((quiet.err, quiet.out), ("", spoken.out))
 
     def test_json_ends_standard_error(self) -> None:

@@ -125,8 +125,8 @@ class DedupExact(CommandTest):
         run = self.bloomery("dedup", "--exact", "--memory", "1KiB", "lines", env=elsewhere)
         piped = self.bloomery("dedup", "--exact", stdin=text(keys(10)), env=elsewhere)
 
-        self.assertRegex(run.err.splitlines()[0], f"repeated lines are compared in {self.path('temporary')}, where .* free")
-        self.assertIn(f"a copy of the input is kept in {self.path('temporary')}, where", piped.err)
+        self.assertRegex(run.err.splitlines()[0], rf"comparing repeated lines in {self.path('temporary')} \(.* free\)")
+        self.assertIn(f"copying the input to {self.path('temporary')} (", piped.err)
         self.assertEqual(os.listdir(self.path("temporary")), [])
 
     def test_a_folder_for_temporary_files_that_is_missing_is_named(self) -> None:
@@ -135,7 +135,7 @@ class DedupExact(CommandTest):
     def test_what_exact_mode_would_ignore_is_refused(self) -> None:
         for option in ["-p", "50%"], ["--layout", "classic"], ["--prefer", "memory"], ["--max-loss", "1%"], ["--grow"], ["--window", "24h"]:
             with self.subTest(option=option):
-                self.refused("dedup", "--exact", *option, stdin=b"x\n", says=rf"leave out ({option[0]} or --exact|one of the two)")
+                self.refused("dedup", "--exact", *option, stdin=b"x\n", says=rf"leave out (--rate or --exact|{option[0]} or --exact|one of the two)")
 
     def test_a_state_cannot_be_exact(self) -> None:
         self.refused("dedup", "-q", "--exact", "--state", "state", "-n", 10, stdin=b"x\n", says="leave out --state or --exact")

@@ -1,4 +1,4 @@
-"""bloomery dedup of a pipe without -n, and with --grow: the filter grows, and keeps its promise for the whole."""
+"""bloomery dedup of a pipe without -n, and with --grow: the filter grows, which cannot be changeds promise for the whole."""
 
 import unittest
 
@@ -12,7 +12,7 @@ class DedupGrowing(CommandTest):
         run = self.bloomery("dedup", "-p", "1e-9", stdin=text(lines))
 
         self.assertEqual(run.lines, first_occurrences(lines))
-        self.assertRegex(run.err, r"\Abloomery: grows with its input, at most 1e-09 in total\n"
+        self.assertRegex(run.err, r"\Abloomery: the filter grows with the input; false drops: at most 1e-09 of the distinct lines\n"
                          r"bloomery: 400,000 lines in, [\d,]+ out, .*; [\d.]+ [KM]iB in 2 layers\n\Z")  # fmt: skip
 
     def test_the_rate_holds_and_the_expected_losses_are_those_that_happen(self) -> None:
@@ -45,7 +45,7 @@ class DedupGrowing(CommandTest):
         run = self.bloomery("dedup", "--grow", "-p", "1e-6", "a.gz", "b")
 
         self.assertEqual(run.lines, keys(2000))
-        self.assertRegex(run.err, "^bloomery: grows with its input, at most 1e-06 in total")
+        self.assertRegex(run.err, "^bloomery: the filter grows with the input; false drops: at most 1e-06 of the distinct lines")
 
     def test_the_output_does_not_depend_on_threads(self) -> None:
         lines = text([b"%d" % (i * 7 % 200_003) for i in range(400_000)])
@@ -67,7 +67,7 @@ class DedupGrowing(CommandTest):
         out = self.bloomery("dedup", "-q", "--max-loss", "2%", stdin=text(keys(n))).lines
 
         self.assertLess(n - len(out), n * 0.02)
-        self.refused("dedup", "--max-loss", "1%", "-p", "1%", stdin=b"x\n", says="-p or --max-loss")
+        self.refused("dedup", "--max-loss", "1%", "-p", "1%", stdin=b"x\n", says="--rate and --max-loss exclude each other")
 
     def test_suspects_are_the_lines_that_did_not_come_out(self) -> None:
         lines = keys(100_000) + keys(1000)
@@ -101,15 +101,15 @@ class DedupGrowing(CommandTest):
         self.write("lines", text(keys(10)))
 
         for options, says in [
-            (["--grow", "-n", 5, "-p", "1%", "lines"], "no number of lines.* -n or --grow"),
-            (["--grow", "--layout", "blocked_page", "lines"], "layers of layout split_block512"),
-            (["--grow", "--prefer", "memory", "lines"], "layers of layout split_block512"),
+            (["--grow", "-n", 5, "-p", "1%", "lines"], "needs no capacity.* --capacity or --grow"),
+            (["--grow", "--layout", "blocked_page", "lines"], "layers of a scalable filter have layout split_block512"),
+            (["--grow", "--prefer", "memory", "lines"], "layers of a scalable filter have layout split_block512"),
             (["--grow", "--exact", "lines"], "leave out --grow or --exact"),
             (["--grow", "-p", "1e-30", "lines"], "keeps the target FPR"),
         ]:
             with self.subTest(options=options):
                 self.refused("dedup", *options, says=says)
-        self.refused("dedup", "--layout", "classic", stdin=b"x\n", says="layers of layout split_block512")
+        self.refused("dedup", "--layout", "classic", stdin=b"x\n", says="layers of a scalable filter have layout split_block512")
 
 
 if __name__ == "__main__":

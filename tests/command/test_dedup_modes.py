@@ -64,7 +64,7 @@ class DedupModes(CommandTest):
             subprocess.run(["umount", small], check=True)
 
         self.assertEqual(run.out, b"")
-        self.assertRegex(run.err, r"temporary space.*expected [\d.]+ MiB.*found [\d.]+ KiB free")
+        self.assertRegex(run.err, r"temporary disk space.*expected [\d.]+ MiB.*found [\d.]+ KiB free")
 
     # ---- pipes
 
@@ -76,7 +76,7 @@ class DedupModes(CommandTest):
 
         self.assertEqual(run.lines, first_occurrences(lines))
         self.assertEqual(run.err.count("70 bits"), 1)
-        self.assertRegex(run.err, "fewer than 0.01 of up to 4 billion distinct lines")
+        self.assertRegex(run.err, "fewer than 0.01 for up to 4 billion distinct lines")
         self.assertFalse(report["exact"])
         self.assertAlmostEqual(report["expected_wrongly_dropped"] / (200_000**2 / 2**71), 1, places=6)
 
@@ -89,7 +89,7 @@ class DedupModes(CommandTest):
         self.write("lines", keys(10))
         for arguments, why in ([], "hash of each line"), (["lines"], "compared exactly"), (["--exact"], "compared exactly"):
             run = self.bloomery("dedup", "-n", 10, *arguments, stdin=text(keys(10)))
-            self.assertEqual(len(re.findall(f"note: -n is not used: .*{why}.*; it is the capacity of a filter", run.err)), 1, arguments)
+            self.assertEqual(len(re.findall(f"note: --capacity is ignored, because .*{why}.*; it applies to a filter", run.err)), 1, arguments)
             self.assertEqual(self.bloomery("dedup", "-q", "-n", 10, *arguments, stdin=text(keys(10))).err, "")
         for arguments in [], ["lines"]:
             self.assertNotIn("note", self.bloomery("dedup", "-n", 100, "-p", "1e-4", *arguments, stdin=text(keys(10))).err)
@@ -108,8 +108,8 @@ class DedupModes(CommandTest):
         run = self.bloomery("dedup", "-q", "-n", 1000, "-p", "1e-4", stdin=text(keys(100_000)), status=BROKEN)
 
         self.assertLess(len(run.lines), 50_000)
-        self.assertRegex(run.err, "warning: FPR now .*; the capacity is 1,000 keys")
-        self.assertRegex(run.err.splitlines()[-1], "target not kept")
+        self.assertRegex(run.err, "warning: current FPR .*; the capacity is 1,000 keys")
+        self.assertRegex(run.err.splitlines()[-1], "target missed")
 
         report = self.bloomery("dedup", "--json", "-q", "-n", 1000, "-p", "1e-4", stdin=text(keys(100_000)), status=BROKEN).report
         self.assertFalse(report["kept"])
@@ -118,7 +118,7 @@ class DedupModes(CommandTest):
         err = self.bloomery("dedup", "-n", 200_000, "-p", "1e-6", stdin=text(keys(900_000)), status=None).err
 
         rates = []
-        for number, percent in re.findall(r"warning: FPR now ([\d.e-]+)( %|%)?,", err):
+        for number, percent in re.findall(r"warning: current FPR ([\d.e-]+)(%)?,", err):
             rates.append(float(number) / (100 if percent else 1))
         self.assertGreater(len(rates), 5)
         for earlier, later in zip(rates, rates[1:]):

@@ -141,10 +141,10 @@ class Explain(CommandTest):
         (found,) = self.explain("f", wrong, "--keys", "lines")
         unknown = self.said("f", wrong)
 
-        self.assertRegex(said, rf"\A{wrong}: a FALSE POSITIVE: it was never put in, others set all its bits\n")
+        self.assertRegex(said, rf"\A{wrong}: a FALSE POSITIVE: it was never inserted, and other keys set all its bits\n")
         self.assertEqual((found["maybe_present"], found["put_in"]), (True, False))
         self.assertTrue(all(bit["owner_count"] > 0 for bit in found["bits"]))
-        self.assertRegex(unknown, rf"\A{wrong}: maybe there\n")
+        self.assertRegex(unknown, rf"\A{wrong}: maybe present\n")
 
     def test_keys_that_do_not_account_for_all_bits_do_not_make_a_false_positive(self) -> None:
         self.make_filter("f", keys(20), "-n", 1000)
@@ -152,8 +152,8 @@ class Explain(CommandTest):
 
         said = self.said("f", "key-15", "--keys", "some")
 
-        self.assertRegex(said, r"\Akey-15: maybe there: it is not among these keys, which do not account for all its bits\n")
-        self.assertRegex(said, "set by a key that is not among these")
+        self.assertRegex(said, r"\Akey-15: maybe present: it is not in the list of keys, but the listed keys do not set all its bits\n")
+        self.assertRegex(said, "set by a key that is not in the list")
 
     def test_a_clear_bit_proves_absence(self) -> None:
         for layout in LAYOUTS:
@@ -162,7 +162,7 @@ class Explain(CommandTest):
             said = self.said("f", "stranger", status=1)
 
             self.assertRegex(said, r"\Astranger: certainly absent\n")
-            self.assertEqual(len(re.findall("clear: this proves that it was never put in", said)), 1)
+            self.assertEqual(len(re.findall("clear: this proves that the key was never inserted", said)), 1)
             self.assertRegex(cut_bits(said)[0], "clear: this proves|set")
 
     def test_a_bit_that_a_key_meets_twice_is_told_so(self) -> None:
@@ -204,8 +204,8 @@ class Explain(CommandTest):
     def test_odd_keys_are_shown_without_harm(self) -> None:
         self.make_filter("f", [b"", b"\x1b[2J"], "-n", 1000)
 
-        self.assertRegex(self.said("f", ""), r"\A\(the empty key\): maybe there\n")
-        self.assertRegex(self.said("f", "\x1b[2J"), r"\A\\x1B\[2J: maybe there\n")
+        self.assertRegex(self.said("f", ""), r"\A\(the empty key\): maybe present\n")
+        self.assertRegex(self.said("f", "\x1b[2J"), r"\A\\x1B\[2J: maybe present\n")
 
     def test_a_keyed_filter_takes_its_secret(self) -> None:
         self.bloomery("keygen", "-o", "key")
@@ -227,7 +227,7 @@ def cut_bits(said: str) -> list[str]:
 
         said = self.bloomery("explain", "nameless", "", "--keys", "empty-lines").out.decode()
 
-        self.assertRegex(said, r"\A\(the empty key\): there: it was put in\n")
+        self.assertRegex(said, r"\A\(the empty key\): present: it was inserted\n")
         self.assertEqual(said.count("set by (the empty key)\n"), 8)
 
 

@@ -39,7 +39,7 @@ class Fold(CommandTest):
             if run.json["times_foldable"] > 0:
                 self.bloomery("fold", "-q", "large", "-o", "further", "--times", times + 1)
                 self.assertGreater(self.facts("further")["rate_now"], rate)
-                self.assertRegex(run.err, "once more would pass the rate")
+                self.assertRegex(run.err, "halving once more would exceed it")
             facts = self.facts("folded")
             self.assertEqual((facts["alarm"], facts["target_rate"]), (False, rate if times else 0.0001))
             self.assertAlmostEqual(facts["predicted_for_keys"], 1000, delta=40)
@@ -66,7 +66,7 @@ class Fold(CommandTest):
         self.assertLessEqual(facts["rate_now"], 0.01)
         self.assertEqual(facts["target_rate"], 0.01)
         self.assertRegex(
-            run.err, r"\Abloomery: folded: halved .*: .*B, was .*B; error .* \(at most 1 %: once more would pass the rate\)\n\Z"
+            run.err, r"\Abloomery: folded: halved .*: .*B, was .*B; current FPR .* \(maximum 1%: halving once more would exceed it\)\n\Z"
         )
 
     def test_foldable_filters_have_a_multiple_of_64_blocks(self) -> None:
@@ -97,7 +97,7 @@ class Fold(CommandTest):
         self.refused("fold", "odd", "-o", "x", "--times", 1, says="odd: .* this many times: .*at most 0, found 1; .*--foldable")
         run = self.bloomery("fold", "odd", "-o", "copy")
 
-        self.assertRegex(run.err, "copy: not halved: .*its size cannot be halved further")
+        self.assertRegex(run.err, "copy: not halved: .*the size cannot be halved further")
         self.assertRegex(run.err, "odd: note: 'bloomery build --foldable'")
         self.assertEqual(self.bits_of("copy"), before)
 
@@ -106,7 +106,7 @@ class Fold(CommandTest):
 
         run = self.bloomery("fold", "f", "-o", "copy", "-p", "1%")
 
-        self.assertRegex(run.err, r"copy: not halved: .*\(at most 1 %: it is above that already\)")
+        self.assertRegex(run.err, r"copy: not halved: .*\(maximum 1%: the filter exceeds it already\)")
 
     def test_a_file_that_is_no_filter_is_not_replaced(self) -> None:
         self.make_filter("f", keys(100), "-n", 4000, "--foldable")
@@ -115,26 +115,26 @@ class Fold(CommandTest):
         for name in "key", "text":
             before = self.read(name)
 
-            self.refused("fold", "f", "-o", name, says=f"a file that is no filter would be replaced: {name}")
+            self.refused("fold", "f", "-o", name, says=f"the output would replace a file that is not a filter: {name}")
 
             self.assertEqual(self.read(name), before)
 
     def test_a_size_that_is_given_is_not_made_foldable(self) -> None:
-        self.refused("build", "-o", "g", "-n", 10, "-m", 4096, "--foldable", says="--foldable: .* not rounded up: found -m too; ")
+        self.refused("build", "-o", "g", "-n", 10, "-m", 4096, "--foldable", says="--foldable: .* not rounded up: found --bits; ")
 
     def test_schemes_are_not_folded(self) -> None:
         self.make_filter("s", keys(10), "-n", 1000, "--scheme", "guava")
 
-        self.refused("fold", "s", "-o", "x", "--times", 1, says="s: .*; a scheme's sizes are its system's own")
+        self.refused("fold", "s", "-o", "x", "--times", 1, says="s: .*; the size of a scheme is defined by its library")
         self.assertNotIn("--foldable", self.bloomery("fold", "s", "-o", "x").err)
 
     def test_the_two_ways_to_say_how_far_exclude_each_other(self) -> None:
         self.make_filter("f", keys(10), "-n", 10)
 
-        self.refused("fold", "f", "-o", "x", "--times", 1, "-p", "1%", says="said twice.*leave out one")
+        self.refused("fold", "f", "-o", "x", "--times", 1, "-p", "1%", says="--times and --rate exclude each other")
         self.refused("fold", "f", says="--output")
         self.refused("fold", "f", "-o", "missing/x", says="missing")
-        self.refused("fold", "f", "-o", "x", "-p", "2", says="-p")
+        self.refused("fold", "f", "-o", "x", "-p", "2", says="--rate")
         self.refused("fold", "gone", "-o", "x", says="gone: cannot open")
 
     def test_a_keyed_filter_is_folded_without_its_secret(self) -> None:
@@ -164,7 +164,7 @@ class Fold(CommandTest):
 
         for command in ["fold", "g"], ["union", "g", "g"], ["intersect", "g", "g"], ["seal", "other-keys"]:
             self.write("other-keys", text(keys(100)))
-            self.refused(*command, "-o", "g", says="keeps a log .*g.log")
+            self.refused(*command, "-o", "g", says="a filter with a key log: .*g.log")
 
         self.assertEqual(self.read("g"), before)
         self.assert_has_all("g", keys(100))

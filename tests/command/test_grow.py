@@ -41,7 +41,7 @@ class Grow(CommandTest):
 
         said = self.bloomery("build", "--grow", "-o", "f", stdin=text(lines)).err
 
-        self.assertRegex(said, "13,000 lines, about (9,9..|10,0..) keys; has room for 12,4.. keys at 1 %.*split_block512, 10.1. bits a key.*log")
+        self.assertRegex(said, "13,000 lines, about (9,9..|10,0..) keys; capacity 12,4.. keys at 1%.*split_block512, 10.1. bits per key.*log")
         self.assertEqual(self.logged("f.log"), [xxh3_64(key)[0] for key in lines])
         self.assert_has_all("f", lines)
         self.assertLess(self.count("f", keys(20_000, "absent")), 20_000 * 0.01 + 100)
@@ -52,7 +52,7 @@ class Grow(CommandTest):
 
         said = self.bloomery("add", "f", stdin=text(keys(60_000))).err
 
-        self.assertRegex(said, r"60,000 keys read, .* in all, error now 0.0.* %; grown .* times")
+        self.assertRegex(said, r"60,000 keys read, .* in total, current FPR 0.0.*%; grew .* times, capacity now")
         facts = self.info("f")
         self.assertGreaterEqual(facts["capacity"], facts["inserted"])
         self.assertEqual((facts["target_rate"], facts["clean"]), (0.001, True))
@@ -136,7 +136,7 @@ class Grow(CommandTest):
 
     def test_what_cannot_grow_is_refused(self) -> None:
         build = ["build", "--grow", "-o", "f"]
-        self.refused(*build, "-m", "1MiB", says="-m")
+        self.refused(*build, "-m", "1MiB", says="--bits")
         self.refused(*build, "--scheme", "guava", says="--scheme")
         self.refused(*build, "--layout", "classic", says="64 bits of a key's hash.*split_block, split_block512, blocked, blocked_page")
         self.refused(*build, "--foldable", says="--foldable")
@@ -164,7 +164,7 @@ class Grow(CommandTest):
         self.assertLess(facts["bytes"] * 8 / 100_000, 12.6)
         self.assertAlmostEqual(facts["log"]["bits_a_key"], os.path.getsize(self.path("f")) * 8 / facts["predicted_for_keys"], 6)
         self.assertLess(facts["log"]["bits_a_key_while_growing"], 30)
-        self.assertIn("100,000 keys with repetitions", self.bloomery("info", "f").out.decode())
+        self.assertIn("100,000 keys including repetitions", self.bloomery("info", "f").out.decode())
 
     # ---- rebuilding
 

@@ -6,12 +6,12 @@ import unittest
 from support import CommandTest
 
 GROUPS = {
-    "Make": "plan build seal",
+    "Create": "plan build seal",
     "Use": "add check dedup remove",
-    "Look": "info verify explain",
+    "Inspect": "info verify explain",
     "Combine": "union intersect overlap fold",
     "Share": "pull push redis",
-    "See": "playground analyze",
+    "Explore": "playground analyze",
     "More": "keygen noisy rebuild completion help",
 }
 OF_VERBS = {"noisy": "split check", "redis": "list drop clear reset expire persist rotate replace repair gc doctor"}
@@ -55,7 +55,8 @@ class Help(CommandTest):
             run = self.bloomery(*words, status=2)
 
             self.assertEqual(run.out, b"")
-            self.assertEqual(run.err, self.said(*words, "--help"))
+            name = "".join(word + ": " for word in words)
+            self.assertEqual(run.err, f"bloomery: {name}missing command\n\n" + self.said(*words, "--help"))
 
     def test_help_is_had_in_four_ways(self) -> None:
         for verb in ["check"], ["redis"], ["redis", "list"]:
@@ -67,7 +68,7 @@ class Help(CommandTest):
         self.assertEqual(self.said("help"), self.said("--help"))
         self.refused("help", "chekc", says="did you mean 'bloomery check'")
         self.refused("help", "redis", "lsit", says="did you mean 'bloomery redis list'")
-        self.refused("help", "check", "x", says="has no commands")
+        self.refused("help", "check", "x", says="has no subcommands")
         self.assertEqual(self.said("-V"), self.said("--version"))
 
     def test_each_entry_is_one_line_of_at_most_100_columns(self) -> None:
@@ -111,7 +112,7 @@ class Help(CommandTest):
 
         self.assertEqual(
             [title for title in found if title not in ("Examples", "Arguments")],
-            ["Options", "Size and layout", "Form of the input", "Sliding window", "With an address", "General"],
+            ["Options", "Size and layout", "Input format", "Sliding window", "With an address", "General"],
         )  # fmt: skip
         self.assertTrue(any(line.startswith("-p, --rate RATE ") for line in found["Size and layout"]))
         self.assertTrue(any(line.startswith("    --window DURATION ") for line in found["Sliding window"]))
@@ -125,8 +126,12 @@ class Help(CommandTest):
             ("dedup", "--stat", "--state"),
             ("info", "--hlep", "--help"),
         ):
-            self.refused(verb, typed, says=f"no such option: found '{typed}'; did you mean '{meant}'")
-        self.refused("check", "--frobnicate", says="no such option: found '--frobnicate'; see bloomery check --help")
+            self.refused(verb, typed, says=f"unknown option: found '{typed}'; did you mean '{meant}'")
+        for typed, meant in ("ad", "add"), ("buidl", "build"), ("anlayse", "analyze"), ("intresect", "intersect"), ("dedpu", "dedup"):
+            self.refused(typed, says=f"did you mean 'bloomery {meant}'")
+        for typed in "make", "lists", "foo", "pull-all", "bxxld":  # too far from any command
+            self.assertNotIn("did you mean", self.refused(typed).err)
+        self.refused("check", "--frobnicate", says="unknown option: found '--frobnicate'; see bloomery check --help")
 
 
 if __name__ == "__main__":

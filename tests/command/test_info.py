@@ -68,26 +68,26 @@ class Info(CommandTest):
 
         self.assertEqual((said["filter"], said["seed"], said["state"], said["note"]), ("f", "7", "clean", "hello"))
         self.assertEqual(said["kind"], "split_block, hash xxh3_64, keys bytes")
-        self.assertEqual(said["made for"], "10,000 keys at 1 %")
-        self.assertIn(f"({facts['bits']:,} bits, 8 probes a key)", said["size"])
-        self.assertEqual(said["inserted"], f"at least {facts['inserted']:,} keys: those that were certainly new")
+        self.assertEqual(said["capacity"], "10,000 keys at 1%")
+        self.assertIn(f"({facts['bits']:,} bits, 8 probes per key)", said["size"])
+        self.assertEqual(said["inserted"], f"at least {facts['inserted']:,} keys (the certainly new ones)")
         self.assertEqual(
             said["estimated"],
             f"{round(facts['estimated_keys']):,} +- {math.ceil(2 * facts['estimated_keys_sigma'])} distinct keys, from the bits",
         )
-        self.assertEqual(said["fill"], f"{facts['fill'] * 100:.1f} % of the bits")
-        self.assertEqual(said["keys left"], f"{facts['keys_left']:,} until the error passes 1 %")
-        self.assertEqual(said["error now"], f"{facts['rate_now'] * 100:.3g} %, certified from the bits")
+        self.assertEqual(said["fill"], f"{facts['fill'] * 100:.1f}% of the bits")
+        self.assertEqual(said["keys left"], f"{facts['keys_left']:,} until the FPR exceeds 1%")
+        self.assertEqual(said["exact FPR"], f"{facts['rate_now'] * 100:.3g}%, from the bits")
         self.assertEqual(
-            said["predicted"], f"{facts['predicted_rate'] * 100:.3g} % for {facts['predicted_for_keys']:,} keys"
+            said["expected FPR"], f"{facts['predicted_rate'] * 100:.3g}% for {facts['predicted_for_keys']:,} keys"
         )
         hits = facts["measured_rate"]["hits"]
-        self.assertRegex(said["measured"], rf"{hits / 1e4:.3g} % \(.* % to .* %\): {hits:,} of 1,000,000 absent keys")
-        ahead = [f"{step['rate'] * 100:.3g} %" for step in facts["forecast"]]
-        self.assertEqual(said["forecast"], f"{ahead[0]} with 10 % more keys, {ahead[1]} with 50 %, {ahead[2]} with 100 %")
+        self.assertRegex(said["measured FPR"], rf"{hits / 1e4:.3g}% \(.*% to .*%\): {hits:,} of 1,000,000 absent keys")
+        ahead = [f"{step['rate'] * 100:.3g}%" for step in facts["forecast"]]
+        self.assertEqual(said["forecast"], f"{ahead[0]} with 10% more keys, {ahead[1]} with 50%, {ahead[2]} with 100%")
         times = {0: None, 1: "once", 2: "twice"}.get(facts["times_foldable"], f"{facts['times_foldable']} times")
         self.assertEqual(said.get("foldable"), times and f"can be halved {times}")
-        self.assertEqual({"ALARM", "secret"} & set(said), set())
+        self.assertEqual({"WARNING", "secret"} & set(said), set())
 
     def test_an_overfull_filter_says_that_its_promise_is_broken(self) -> None:
         self.build(200, "-n", 100, status=3)
@@ -102,9 +102,9 @@ class Info(CommandTest):
         self.assertEqual((full["fill"], full["estimated_keys"]), (1, None))
         self.assertEqual(full["rate_now"], 1)
         self.assertNotRegex(said, "4,611,686")
-        self.assertRegex(said, "predicted +100 % for more keys than it can tell")
-        self.assertRegex(said, "target FPR +broken: FPR now 100 %, target 1 %")
-        self.assertRegex(said, "keys left +none: it is too full")
+        self.assertRegex(said, "expected FPR +100% for an uncountable number of keys")
+        self.assertRegex(said, "target FPR +above target: current FPR 100%, target 1%")
+        self.assertRegex(said, "keys left +none: the filter is overfull")
         self.assertEqual((twice["fpr_verdict"], full["fpr_verdict"]), ("broken", "broken"))
 
     def test_check_finds_a_flipped_byte_of_the_bits_anywhere(self) -> None:
@@ -279,7 +279,7 @@ class Rates(CommandTest):
             rates = facts["rate_now"], facts["predicted_rate"], facts["measured_rate"]["hits"], facts["estimated_keys"]
             self.assertEqual(rates, (0, 0, 0, 0))
             self.assertFalse(facts["alarm"])
-            self.assertRegex(said, "error now +0 %, certified")
+            self.assertRegex(said, "exact FPR +0%, from the bits")
             self.assertNotIn("forecast", said)
 
     def test_one_key_is_a_key_and_not_keys(self) -> None:
@@ -287,9 +287,9 @@ class Rates(CommandTest):
 
         said = self.bloomery("info", "f").out.decode()
 
-        self.assertRegex(said, "made for +1 key at 1 %")
-        self.assertRegex(said, "inserted +1 key, as counted")
-        self.assertRegex(said, "predicted .* for 1 key\n")
+        self.assertRegex(said, "capacity +1 key at 1%")
+        self.assertRegex(said, "inserted +1 key, counted")
+        self.assertRegex(said, "expected FPR .* for 1 key\n")
         self.assertNotIn("1 keys", said)
 
     def test_a_full_filter_says_yes_to_everything(self) -> None:
@@ -305,8 +305,8 @@ class Rates(CommandTest):
             rates = facts["rate_now"], facts["fill"], facts["predicted_rate"], facts["measured_rate"]["rate"]
             self.assertEqual(rates, (1, 1, 1, 1))
             self.assertIsNone(facts["estimated_keys"])
-            self.assertRegex(said, "error now +100 %, certified")
-            self.assertRegex(said, "estimated +no longer possible: all bits are set")
+            self.assertRegex(said, "exact FPR +100%, from the bits")
+            self.assertRegex(said, "estimated +impossible, because all bits are set")
             self.assertNotIn("forecast", said)
 
     def test_a_keyed_filter_tells_its_rates_without_its_secret_but_for_the_measured_one(self) -> None:
@@ -324,7 +324,7 @@ class Rates(CommandTest):
         self.assertEqual(with_secret["measured_rate"]["queries"], 1_000_000)
         self.assert_chance(with_secret["measured_rate"]["hits"], 1_000_000, exact)
         self.assertEqual(with_secret | {"measured_rate": None}, without)
-        self.assertRegex(said, "measured +not without its secret: add --secret KEYFILE")
+        self.assertRegex(said, "measured FPR +unknown without the secret; add --secret KEYFILE")
         self.assertRegex(said, f"secret +check value {without['key_check']}")
 
     def test_the_wrong_secret_is_refused(self) -> None:
@@ -368,7 +368,7 @@ class Alarms(CommandTest):
             with self.subTest(layout=layout):
                 self.assertEqual((facts["inserted"], facts["alarm"]), (count, True))
                 self.assertGreater(facts["bits_deviation"], 6)
-                self.assertRegex(said, "ALARM +more bits set than its count of keys explains, by .* see bloomery verify")
+                self.assertRegex(said, "WARNING +more bits are set than the key count explains, by .* see 'bloomery verify'")
 
     def test_a_count_that_is_too_low_or_too_high_is_an_alarm(self) -> None:
         for layout in LAYOUTS:
@@ -381,7 +381,7 @@ class Alarms(CommandTest):
                 with self.subTest(layout=layout, wrong=wrong):
                     self.assertEqual((facts["inserted"], facts["alarm"]), (wrong, True))
                     self.assertAlmostEqual(facts["predicted_for_keys"], 3000, delta=150)
-                    self.assertRegex(self.bloomery("info", "f").out.decode(), f"ALARM +{said} bits")
+                    self.assertRegex(self.bloomery("info", "f").out.decode(), f"WARNING +{said} bits are set")
 
     def test_honest_filters_raise_no_alarm_however_full(self) -> None:
         alarms, deviations = [], []

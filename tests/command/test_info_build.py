@@ -70,7 +70,7 @@ class InfoBuild(CommandTest):
         self.assertEqual(len(rows), len(facts["kernels"]))
         for row, kernels in zip(rows, facts["kernels"]):
             verdict = f"chosen: {facts['kernel_reason']}" if kernels["chosen"] else (
-                "would run here" if kernels["supported"] else f"cannot run here: lacks {' '.join(kernels['lacks'])}")  # fmt: skip
+                "available" if kernels["supported"] else f"not available: lacks {' '.join(kernels['lacks'])}")  # fmt: skip
             needs = " ".join(kernels["needs"]) or "nothing"
             self.assertEqual(row.split(maxsplit=1), [kernels["name"], f"{verdict}; needs {needs}"])
 
@@ -95,8 +95,8 @@ class InfoBuild(CommandTest):
 
         self.refused("info", "--build", "f", says="--build.*expected no FILTER, found 'f'; leave out one")
         self.refused("info", "--build", "--check", says="--build.*found --check; leave out one")
-        self.refused("info", says="FILTER, or --build")
-        self.refused("info", "", says="the name is empty")
+        self.refused("info", says="FILTER or --build")
+        self.refused("info", "", says="empty value")
 
 
 if __name__ == "__main__":

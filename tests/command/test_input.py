@@ -46,7 +46,7 @@ class Compressed(CommandTest):
                     self.assertEqual(gzip.decompress(data), text(lines))
                     self.assertEqual(self.bloomery("dedup", "-q", stdin=data).lines, lines)
             for rest in b"garbage", bytes(8) + gzip.compress(text(two))[:-4]:
-                self.refused("build", "-q", "-o", "g", stdin=gzip.compress(text(one)) + bytes(zeros) + rest, says="compressed data is (damaged|cut short)")
+                self.refused("build", "-q", "-o", "g", stdin=gzip.compress(text(one)) + bytes(zeros) + rest, says="compressed data is (damaged|truncated)")
 
     def built(self, *arguments: object, stdin: bytes = b"") -> bytes:
         self.bloomery("build", "-q", "-n", 50_000, "-o", "f", *arguments, stdin=stdin)
@@ -111,7 +111,7 @@ class Compressed(CommandTest):
             for length in sample(range(11, len(data)), 4):  # the unit tests of Decompress cut at every byte
                 with self.subTest(format=name, length=length):
                     self.write("cut", data[:length])
-                    self.refused("build", "-o", "f", "cut", says=rf"cut: compressed data is cut short: expected further data, found its end after {length} bytes")
+                    self.refused("build", "-o", "f", "cut", says=rf"cut: compressed data is truncated: expected further data, found the end after {length} bytes")
         self.assertFalse(os.path.exists(self.path("f")))
 
     def test_damaged_data_never_gives_other_keys(self) -> None:
@@ -210,9 +210,9 @@ class NotText(CommandTest):
         for name, (data, says) in kinds.items():
             with self.subTest(kind=name):
                 self.write(name, data)
-                self.refused("check", "f", name, says=rf"\Abloomery: {name}: this input has no keys in lines: expected text, .*{READ}, found .*{says}")
+                self.refused("check", "f", name, says=rf"\Abloomery: {name}: this input is not a text file: expected text, .*{READ}, found .*{says}")
                 with open(self.path(name), "rb") as file:
-                    self.refused("check", "f", stdin=file, says=rf"standard input: this input has no keys in lines.*{says}")
+                    self.refused("check", "f", stdin=file, says=rf"standard input: this input is not a text file.*{says}")
 
     def test_the_real_tools_decompress_what_the_hint_says(self) -> None:
         self.write("z.zip", zip_of("keys", text(keys(10))))
@@ -231,7 +231,7 @@ class NotText(CommandTest):
         before = self.bits_of("f"), self.bits_of("counting")
         for command in sample_if_sanitized(self.READERS, 4):
             with self.subTest(command=command):
-                self.refused(*command, "binary", says=r"binary: this input is binary data: expected lines of text, found a NUL byte at offset 690; .*-0 .*--text")
+                self.refused(*command, "binary", says=r"binary: this input is binary data: expected lines of text, found a NUL byte at offset 690; .*--null .*--text")
                 self.refused(*command, "-", stdin=binary, says="standard input: this input is binary data")
         self.assertEqual((self.bits_of("f"), self.bits_of("counting")), before)
         self.assertFalse(os.path.exists(self.path("new")))
@@ -241,7 +241,7 @@ class NotText(CommandTest):
         self.make_filter("other", keys(10))
         for command in sample_if_sanitized(self.READERS, 4):
             with self.subTest(command=command):
-                says = "cannot list its keys" if "seal" in command else "no keys in lines: expected text.*, found a bloomery filter; give the file of its keys"
+                says = "cannot list its keys" if "seal" in command else "this input is not a text file: expected text.*, found a bloomery filter; give a file of keys"
                 self.refused(*command, "other", says="other: .*" + says)
                 self.refused(*command, "log.log", says="found the log of a bloomery filter")
 
@@ -280,7 +280,7 @@ class NotText(CommandTest):
         for data in sample_if_sanitized((bytes(65), elf, "x".encode("utf-16-le") * 200, bytes(1 << 20)), 2):
             for whole in start + data, start + data + start, start + b"cut off " + data:
                 first = whole.index(0)
-                says = rf"line {whole[:first].count(10) + 1:,}: this input becomes binary data; earlier lines may have been used already: .* from offset {first} on; .*--text"
+                says = rf"line {whole[:first].count(10) + 1:,}: binary data in this input; earlier lines may have been processed: .* from offset {first} on; .*--text"
                 with self.subTest(size=len(whole)):
                     run = self.bloomery("dedup", "-q", stdin=whole, status=2)
                     self.assertRegex(run.err, says)

@@ -15,7 +15,7 @@ from support import CommandTest
 
 FOLDER = os.path.join(os.environ["BLOOMERY_SOURCE"], "docs", "man")
 SHARED = "Options of several commands"
-LEFT_OUT = {"help", "version"}  # every command has --help; both are described in bloomery(1)
+LEFT_OUT = {"help", "version", "color"}  # options of every command; described in bloomery(1)
 
 
 def page(name: str) -> list[str]:

@@ -68,7 +68,7 @@ class NoLock(CommandTest):
                     said = process.stderr.read().decode()
 
                     self.assertEqual(process.returncode, 2, said)
-                    self.assertRegex(said, "this file system has no locks.*--no-lock")
+                    self.assertRegex(said, "this file system does not support locks.*--no-lock")
                     self.assertNotIn("wait", said)
                     self.assertEqual(sorted(os.listdir(self.folder)), before)
 
@@ -78,7 +78,7 @@ class NoLock(CommandTest):
                 self.remove_new()
                 done = self.bloomery(*command, "--no-lock", stdin=text(self.lines), **self.without_locks())
 
-                self.assertEqual(done.err.count("warning: this file system has no locks"), 1, done.err)
+                self.assertEqual(done.err.count("warning: this file system does not support locks"), 1, done.err)
                 self.assertEqual([name for name in os.listdir(self.folder) if "unfinished" in name], [])
         self.assert_has_all("f", self.lines)
         self.assert_has_all("grown", self.lines)

@@ -126,14 +126,14 @@ class Noisy(NoisyTest):
         self.assertEqual(outputs[0], outputs[1])
 
     def test_copies_that_are_not_there_are_told(self) -> None:
-        self.refused("noisy", "check", "x", says=r"x: no copies of this name: expected x\.1\.bloom and so on.*PREFIX")
-        self.refused("noisy", "check", "m", "m.9", says=r"m\.9: no copies of this name")
+        self.refused("noisy", "check", "x", says=r"x: no copies with this name: expected x\.1\.bloom and so on.*PREFIX")
+        self.refused("noisy", "check", "m", "m.9", says=r"m\.9: no copies with this name")
         self.refused("noisy", "check", says="PREFIX")
 
     def test_a_missing_key_is_told_with_the_way_out(self) -> None:
         os.unlink(self.path("m.3.key"))
 
-        self.refused("noisy", "check", "m", says=r"m\.3\.bloom: the copy's secret key is not beside it: expected m\.3\.key.*; ")
+        self.refused("noisy", "check", "m", says=r"m\.3\.bloom: the secret key of this copy is missing: expected m\.3\.key.*; ")
         self.assertEqual(self.passed("m.1", "m.2", lines=self.members), set(self.members))
 
     def test_keys_that_were_swapped_are_noticed(self) -> None:
@@ -141,8 +141,8 @@ class Noisy(NoisyTest):
         self.write("m.1.key", two)
         self.write("m.2.key", one)
 
-        said = self.refused("noisy", "check", "m", says=r"m\.1\.bloom.*check value.*put the copy's own key back as m\.1\.key").err
-        self.assertNotIn("--secret", said)  # noisy check has no such option
+        said = self.refused("noisy", "check", "m", says=r"m\.1\.bloom.*check value.*restore the key of this copy as m\.1\.key").err
+        self.assertNotIn("--secret", said)  # noisy check has unknown option
 
     def test_old_copies_are_never_replaced(self) -> None:
         for left in "m.1.bloom", "m.5.key", "m.3.bloom":
@@ -151,7 +151,7 @@ class Noisy(NoisyTest):
                     os.unlink(self.path(name))
             before = self.read(left)
 
-            self.refused("noisy", "split", "-o", "m", "members", says=f"{left}: a copy of this name is there already; ")
+            self.refused("noisy", "split", "-o", "m", "members", says=f"{left}: a copy with this name exists already; ")
 
             self.assertEqual((self.files(), self.read(left)), ([left], before))
             os.unlink(self.path(left))
@@ -163,7 +163,7 @@ class Making(NoisyTest):
         one = self.bloomery("noisy", "split", "--copies", 1, "-o", "one", "members").err
         self.bloomery("noisy", "split", "-q", "--copies", 64, "-o", "many", "members")
 
-        self.assertRegex(one, r"one\.1: 2,000 lines, .* in all")
+        self.assertRegex(one, r"one\.1: 2,000 lines, .* in total")
         self.assertNotRegex(one, "all 1 copies|one.1 to one.1")
         strangers = keys(5000, "absent")
         self.assertEqual(self.passed("many", lines=strangers + self.members), set(self.members))
@@ -174,9 +174,9 @@ class Making(NoisyTest):
         said = self.bloomery("noisy", "split", "-o", "m", "members")
 
         self.assertEqual(said.out, b"")
-        self.assertRegex(said.err, r"m\.1 to m\.5: 2,000 lines, .*B each, .*B in all; each \.bloom with a secret of its own")
-        self.assertRegex(said.err, r"one copy and its key take (4|5)\d(\.\d)? % of all absent keys for present")
-        self.assertRegex(said.err, r"all 5 copies together: [23]\.\d+ %")
+        self.assertRegex(said.err, r"m\.1 to m\.5: 2,000 lines, .*B each, .*B in total; the secret of each \.bloom file")
+        self.assertRegex(said.err, r"FPR of one copy: (4|5)\d(\.\d)?%")
+        self.assertRegex(said.err, r"FPR of all 5 copies together: [23]\.\d+%")
         self.assertRegex(said.err, "this is not differential privacy")
 
     def test_distinct_keys_are_counted_exactly_also_from_a_pipe(self) -> None:
@@ -211,7 +211,7 @@ class Making(NoisyTest):
         self.assertEqual(self.passed("m", lines=self.members), set())
 
     def test_copies_beyond_memory_and_disk_are_refused_at_once(self) -> None:
-        self.refused("noisy", "split", "--copies", 64, "-n", "100G", "-o", "m", "members", says="(memory|room) for so m")
+        self.refused("noisy", "split", "--copies", 64, "-n", "100G", "-o", "m", "members", says="not enough (memory|disk)")
         self.assertEqual(self.files(), [])
 
     def test_a_missing_copy_is_noted(self) -> None:
@@ -222,7 +222,7 @@ class Making(NoisyTest):
 
         self.assertEqual(run.json["copies"], ["m.1", "m.2", "m.4", "m.5"])
         self.assertEqual(run.json["maybe_present"], 2000)
-        self.assertRegex(run.err, r"\Abloomery: m: note: copy 3 is not there: without it, lines pass more often\n\Z")
+        self.assertRegex(run.err, r"\Abloomery: m: note: copy 3 is missing; without it there are more false positives\n\Z")
 
     def test_a_wrong_number_is_warned_of(self) -> None:
         self.write("repeated", self.members * 3)
@@ -232,9 +232,9 @@ class Making(NoisyTest):
         full = self.bloomery("noisy", "split", "-q", "-o", "full", "-n", 3, "members").err
         right = self.bloomery("noisy", "split", "-q", "-o", "right", "-n", 2000, "repeated").err
 
-        self.assertRegex(fewer, r"fewer: warning: fewer distinct keys than the 6,000 they were made for: .* with -n (1|2)\d\d\d")
-        self.assertRegex(more, r"more: warning: more distinct keys than the 1,000 they were made for: .* with -n (1|2)\d\d\d")
-        self.assertRegex(full, r"full: warning: more distinct keys than the 3 they were made for: .* with a larger -n")
+        self.assertRegex(fewer, r"fewer: warning: fewer distinct keys than the capacity of 6,000, .* with --capacity (1|2)\d\d\d")
+        self.assertRegex(more, r"more: warning: more distinct keys than the capacity of 1,000, .* with --capacity (1|2)\d\d\d")
+        self.assertRegex(full, r"full: warning: more distinct keys than the capacity of 3, .* with a larger --capacity")
         self.assertEqual(right, "")
 
     def test_places_where_nothing_can_be_written_are_errors(self) -> None:

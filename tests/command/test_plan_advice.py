@@ -1,4 +1,4 @@
-"""bloomery plan with needs: the kind of filter that is taken, its figures, and a command line that makes just that."""
+"""bloomery plan with requirements: the kind of filter that is chosen, its figures, and a command line that makes just that."""
 
 import os
 import re
@@ -143,7 +143,7 @@ class PlanAdvice(CommandTest):
                 taken = self.taken(*base, *then)
                 for figure in "take", "layout", "bits_a_key", "worst_bits_a_key":
                     self.assertEqual(change[figure], taken[figure])
-                self.assertIn(f"{taken['bits_a_key']:.2f} bits a key", change["text"])
+                self.assertIn(f"{taken['bits_a_key']:.2f} bits per key", change["text"])
 
     def test_the_text_says_what_json_says(self) -> None:
         for needs in ["-n", "1M", "--deletes", "--threat"], ["--grow", "--memory", "4MiB"]:
@@ -151,7 +151,7 @@ class PlanAdvice(CommandTest):
 
             plan = self.plan(*needs)
             taken = plan["taken"]
-            self.assertRegex(out, rf"take +{taken['take']}.*: {taken['bits_a_key']:.2f} bits a key")
+            self.assertRegex(out, rf"choice +{taken['take']}.*: {taken['bits_a_key']:.2f} bits per key")
             self.assertRegex(out, rf"lookup +{taken['lines']} cache line")
             for said in [taken["reason"], *plan["commands"], *plan["warnings"], *(c["text"] for c in plan["changes"])]:
                 self.assertIn(said, out)
@@ -164,7 +164,7 @@ class PlanAdvice(CommandTest):
         self.assertTrue(plan["needs_secret"])
         self.assertEqual(plan["hash"], "siphash")
         self.assertEqual(plan["commands"][0], "bloomery keygen -o KEY")
-        self.assertTrue(any("Deletes make adversaries much stronger" in warning for warning in plan["warnings"]))
+        self.assertTrue(any("Removal helps attackers" in warning for warning in plan["warnings"]))
 
     def test_contradictions_are_refused_with_the_way_out(self) -> None:
         for needs, says in {
@@ -178,12 +178,12 @@ class PlanAdvice(CommandTest):
             "--window 1h": "a window of time and an unknown number of keys .*give the maximum number",
             "--window-keys 9 -n 9": "a window of keys and a number of keys",
             "-n 9 --window 1h --grow": "a window and growth",
-            "--window 1h --window-keys 9": "excludes",
-            "--grow --max-keys 9": "excludes",
-            "--log --no-log": "excludes",
+            "--window 1h --window-keys 9": "exclude each other",
+            "--grow --max-keys 9": "exclude each other",
+            "--log --no-log": "exclude each other",
             "-n 9 --max-keys 8": "below the minimum",
-            "-n 0 --deletes": "-n: nothing",
-            "--grow -m 1MiB": "-m: .*--memory",
+            "-n 0 --deletes": "--capacity: invalid value",
+            "--grow -m 1MiB": "--bits: .*--memory",
             "--grow -k 4": "-k",
             "--grow --table": "--table",
             "-n 9 --window 0h": "--window",
@@ -193,7 +193,7 @@ class PlanAdvice(CommandTest):
 
     def test_what_does_not_fit_the_memory_is_refused_with_what_would(self) -> None:
         refused = self.refused("plan", "-n", "1M", "-p", "1%", "--memory", "1MiB", says="at least 1.14 MiB .plain classic.")
-        rate, most = re.search(r"a false-positive rate of ([0-9.]+ %), or with at most ([0-9,]+) keys", refused.err).groups()
+        rate, most = re.search(r"a false-positive rate of ([0-9.]+%), or with at most ([0-9,]+) keys", refused.err).groups()
 
         for fits in ["-n", "1M", "-p", rate], ["-n", most.replace(",", ""), "-p", "1%"]:
             self.assertLessEqual(self.taken(*fits, "--memory", "1MiB")["bytes"], 1 << 20)
@@ -232,7 +232,7 @@ class PlanAdvice(CommandTest):
 
     def test_without_needs_a_plan_is_what_it_was(self) -> None:
         self.assertEqual(list(self.plan("-n", "1M", "-p", "1%")), ["layouts", "advice", "prefer", "chosen", "reason"])
-        self.refused("plan", "-p", "1%", says="two of -n, -p, -m")
+        self.refused("plan", "-p", "1%", says="two of --capacity, --rate and --bits")
 
 
 if __name__ == "__main__":

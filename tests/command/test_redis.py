@@ -117,7 +117,7 @@ class BuildAddCheck(RedisTest):
         self.assertEqual((added["filter"], added["keys"], added["complete"]), (self.f, 700, True))
         self.assertAlmostEqual(added["new"], 200, delta=4)
         self.assertAlmostEqual(added["size"], 700, delta=40)
-        self.assertRegex(said, r"\Abloomery: unix://.*: 1 key read, 1 new, (about )?[67]\d\d in all, error now .*\n\Z")
+        self.assertRegex(said, r"\Abloomery: unix://.*: 1 key read, 1 added, (about )?[67]\d\d in total, current FPR .*\n\Z")
 
     def test_none_and_many_keys(self) -> None:
         self.bloomery("build", "-q", "-n", 100_000, "-o", self.f, stdin=b"")
@@ -158,7 +158,7 @@ class BuildAddCheck(RedisTest):
     def test_more_keys_than_planned_are_warned_of(self) -> None:
         said = self.bloomery("build", "-n", 100, "-o", self.f, stdin=text(keys(1000)), status=3).err
 
-        self.assertRegex(said, r"warning: the target FPR is broken: FPR now .*, target 1 %[^\n]*\n\Z")
+        self.assertRegex(said, r"warning: the filter exceeds its target FPR: current FPR .*, target 1%[^\n]*\n\Z")
 
     def test_a_secret_is_asked_for_and_is_nowhere_on_the_server(self) -> None:
         self.bloomery("keygen", "-o", "key")
@@ -259,7 +259,7 @@ class Dedup(RedisTest):
         self.assertEqual((out.report["lines_in"], out.report["lines_out"], out.report["dropped"]), (3, 2, 1))
 
     def test_it_wants_to_know_how_many(self) -> None:
-        self.refused("dedup", "--state", self.f, stdin=b"a\n", says="how many lines.*--grow")
+        self.refused("dedup", "--state", self.f, stdin=b"a\n", says="number of lines.*--grow")
         self.refused("dedup", "--state", self.f, "--exact", "-n", 5, stdin=b"a\n", says=r"\Abloomery: --exact: ")
         self.assertEqual(self.server.keys(), [])
 
@@ -275,7 +275,7 @@ class Dedup(RedisTest):
         out, err = run.communicate(text(keys(5, "more")), timeout=60)
 
         self.assertEqual((out, run.returncode), (b"", 2))
-        self.assertIn(b"lines 11 to 15 of the input are not printed, and may be remembered", err)
+        self.assertIn(b"lines 11 to 15 of the input are not printed, but may have been remembered", err)
 
 
 class InfoVerifyExplain(RedisTest):
@@ -298,7 +298,7 @@ class InfoVerifyExplain(RedisTest):
         ones = sum(self.redis("BITCOUNT", self.server.shard(s) + b":0", 0, -17) for s in range(known["shards"]))
         self.assertAlmostEqual(known["fill"], ones / known["bits"], delta=1e-9)
         self.assertAlmostEqual(known["inserted"] + known["keys_left"], 20_000, delta=1500)
-        for name in ("filter", "kind", "size", "made for", "grows", "inserted", "fill", "error now", "keys left"):
+        for name in ("filter", "kind", "size", "capacity", "grows", "inserted", "fill", "(exact|estimated) FPR", "keys left"):
             self.assertRegex(page, rf"(?m)^{name} +\S")
 
     def test_info_of_what_grows_counts_keys(self) -> None:
@@ -366,10 +366,10 @@ class RemoveWindowExpire(RedisTest):
 
         self.assertEqual((removed["keys"], removed["removed"], removed["not_found"]), (4000, 4000, 0))
         self.assertEqual((twice.json["removed"], twice.json["not_found"]), (0, 10))
-        self.assertIn("10 of 10 keys were not there", twice.err)
+        self.assertIn("10 of 10 keys were not present", twice.err)
         self.assertLess(self.count(self.f, keys(10_000)[:4000]), 5)
         self.assert_has_all(self.f, keys(10_000)[4000:])
-        self.assertRegex(self.bloomery("info", self.f).out.decode(), r"(?m)^fill +\d+\.\d % of the counters$")
+        self.assertRegex(self.bloomery("info", self.f).out.decode(), r"(?m)^fill +\d+\.\d% of the counters$")
 
     def test_a_name_that_names_nothing_is_not_called_a_chain(self) -> None:
         self.refused("remove", self.f, stdin=b"a\n", says="there is no filter of this name")
@@ -459,11 +459,11 @@ class PushPullUnion(RedisTest):
         before = self.server.keys()
 
         self.refused("push", "classic", self.f, says="expected layout split_block512 or blocked, found classic")
-        self.refused("push", "counting", self.f, says="counting filters are pulled, and not put back")
+        self.refused("push", "counting", self.f, says="counting filters cannot be pushed")
         self.refused("push", "prime", self.f, says="shards of equal size: expected 16779264 bits.*found 16778752; build it again with this number of bits")
         self.refused("push", "other", self.server.address("g"), says=r"bits: \d+ and \d+")
         self.refused("push", "missing", self.f, says=r"\Abloomery: missing: cannot open: No such file")
-        self.refused("push", self.f, self.f, says="push takes files, not filters on Redis")
+        self.refused("push", self.f, self.f, says="push works on files, not on Redis")
         self.assertEqual(self.server.keys(), before)
 
     def test_union_of_addresses_and_files(self) -> None:
@@ -551,7 +551,7 @@ class PushPullUnion(RedisTest):
         self.make_filter("plain", [b"a"])
 
         self.refused("push", "file", g, says="a filter of this name exists")
-        self.refused("push", "--shards", 3, "file", h, says="layers keep their number of shards")
+        self.refused("push", "--shards", 3, "file", h, says="the number of shards of layers cannot change")
         self.refused("add", "file", says="layers of a filter that has grown")
         self.refused("union", "-o", "x", "plain", "file", says="layers of a filter that has grown")
         self.refused("union", "-o", "x", "file", "plain", says="layers of a filter that has grown")
@@ -568,7 +568,7 @@ class PushPullUnion(RedisTest):
         self.write("list", b"my list\n")
         self.make_filter("old", [b"old"])
 
-        self.refused("pull", self.f, "-o", "list", says="no filter would be replaced")
+        self.refused("pull", self.f, "-o", "list", says="would replace a file that is not a filter")
         self.refused("pull", self.f, "-o", "no/such/folder", says="no/such/folder.*No such file")
         self.refused("pull", "list", "-o", "x", says="list: not an address of Redis")
         self.bloomery("pull", "-q", self.f, "-o", "old")

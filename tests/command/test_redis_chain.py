@@ -155,11 +155,11 @@ class Chain(RedisTest):
         self.assertGreater(len(model.bitmaps), 1)
         chain = self.server.address("bloomfilter")
 
-        # It does not say what it was made for.
+        # It does not say capacity and target FPR.
         for verb in "add", "check", "info", "verify":
             for scheme in ([[]] if verb == "verify" else [CHAIN, []]):
-                self.refused(verb, chain, *scheme, says="n and p of this chain are not stored.*give -n and -p")
-        self.refused("build", "-o", chain, *CHAIN, "-n", 300, says="-p: the chain that is there does not say what it was made for")
+                self.refused(verb, chain, *scheme, says="n and p of this chain are not stored.*give --capacity and --rate")
+        self.refused("build", "-o", chain, *CHAIN, "-n", 300, says="--rate: the existing chain does not store its capacity and FPR")
         self.refused("check", chain, *PUBLISHED, says="was not created for")
         self.assertEqual(self.server.keys(), sorted([b"bloomfilter-%d" % i for i in range(len(model.bitmaps))] + [b"cursor"]))
         self.assert_has_all(chain, lines[:500], *SMALL)
@@ -187,7 +187,7 @@ class Chain(RedisTest):
 
         again = self.bloomery("build", *CHAIN, "-o", self.f, stdin=text(keys(12)))
 
-        self.assertIn("12 lines, 2 new; it was there already, made for 300 keys a bitmap at 1 %; 1 bitmap of 360 B", again.err)
+        self.assertIn("12 lines, 2 added; existed already, capacity 300 keys per bitmap at 1%; 1 bitmap of 360 B", again.err)
         self.refused("build", *CHAIN, "-n", 301, "-o", self.f, says="was not created for n = 301")
         self.refused("build", *CHAIN, "-p", "1.001%", "-o", self.f, says="other n and p")
         self.refused("check", *CHAIN, "-n", 300, "-p", "1.001%", self.f, says="other n and p")
@@ -198,14 +198,14 @@ class Chain(RedisTest):
 
         page = self.bloomery("info", *CHAIN, self.f).out.decode()
 
-        self.assertIn("2,880 bits each), 7 probes a key", page)
-        for name in "filter", "kind", "size", "made for", "growths", "estimated", "newest", "error now", "expires":
+        self.assertIn("2,880 bits each), 7 probes per key", page)
+        for name in "filter", "kind", "size", "capacity", "growths", "estimated", "newest", "estimated FPR", "expires":
             self.assertRegex(page, rf"(?m)^{name} +\S")
         now, _ = map(int, self.redis("TIME"))
         [end] = {self.redis("PEXPIRETIME", key) for key in (b"f-0", b"f-1", b"f-cursor", b"f-bloomery")}
         self.assertAlmostEqual(end / 1000, now + 3600, delta=120)
         said = self.bloomery("add", *CHAIN, self.f, stdin=b"one\n").err
-        self.assertRegex(said, r": 1 key read, [01] new; 2 bitmaps of 360 B, error now ")
+        self.assertRegex(said, r": 1 key read, [01] new; 2 bitmaps of 360 B, current FPR ")
 
     def test_without_the_scheme_it_is_recognised_or_left_alone(self) -> None:
         self.bloomery("build", "-q", *SMALL, "-o", self.f, stdin=b"a\n")
@@ -213,9 +213,9 @@ class Chain(RedisTest):
         before = self.server.keys()
 
         for words in (["pull", "-o", "file"], ["dedup", "-n", 100, "--state"], ["build", "-n", 100, "-o"]):
-            self.refused(*words, self.f, says="chain of bitmaps of this name.*--scheme guava-chain")
+            self.refused(*words, self.f, says="the name is that of a Guava chain.*--scheme guava-chain")
         self.refused("remove", self.f, says="cannot be removed from a Guava chain")
-        self.refused("union", "-o", "file", self.f, self.f, says=r"name=f: the bits of this filter cannot be combined: expected .*found a Guava chain")
+        self.refused("union", "-o", "file", self.f, self.f, says=r"name=f: a Guava chain cannot be combined with other filters")
         self.assertEqual(self.bloomery("info", "--json", self.f).json, self.chain_info())
         self.assertEqual(self.server.keys(), before)
         self.refused("info", self.server.address("g"), says="no filter of this name")
@@ -250,25 +250,25 @@ class Chain(RedisTest):
             self.assert_has_all(self.server.address(name), [b"a"])
 
     def test_what_is_wrong_is_refused(self) -> None:
-        self.refused("build", *CHAIN, "-o", self.f, says="-n 10k")
+        self.refused("build", *CHAIN, "-o", self.f, says="--capacity 10k")
         self.refused("build", *CHAIN, "-n", 0, "-o", self.f, says="the capacity must be at least one key: expected at least 1, found 0")
         self.refused("build", *CHAIN, "-n", "1G", "-o", self.f, says="Redis string")
         for option in (["-m", 1000], ["-k", 3], ["--layout", "split_block512"], ["--hash", "xxh3"], ["--seed", 1], ["--u64"], ["--counting"], ["--grow"],
                        ["--max-keys", 1000], ["--shards", 2], ["--window", "1h"], ["--foldable"], ["--note", "x"], ["--wait-replicas", 1], ["--prefer", "speed"]):
-            self.refused("build", *SMALL, *option, "-o", self.f, says=rf"\Abloomery: {option[0]}: ")
+            self.refused("build", *SMALL, *option, "-o", self.f, says=r"\Abloomery: " + {"-m": "--bits", "-k": "--probes"}.get(option[0], option[0]) + ": ")
         self.refused("build", "--scheme", "guava", "-n", 10, "-o", self.f, says="guava-chain, or build a file")
-        self.refused("build", *SMALL, "-o", "file", says="a chain of bitmaps is on Redis, and this is a file")
+        self.refused("build", *SMALL, "-o", "file", says="a Guava chain is stored on Redis, and this is a file")
         self.refused("build", *SMALL, "-o", self.f, "missing", says=r"\Abloomery: missing: cannot read: No such file")
         self.assertEqual(self.server.keys(), [])
         for verb in "add", "check", "info":
             self.refused(verb, *CHAIN, self.f, says="no such chain")
-            self.refused(verb, *CHAIN, "-n", 300, self.f, says="-n.*give both")
-            self.refused(verb, "-n", 300, self.f, says="-n.*give both")
+            self.refused(verb, *CHAIN, "-n", 300, self.f, says="--capacity.*give both")
+            self.refused(verb, "-n", 300, self.f, says="--capacity.*give both")
             self.refused(verb, "--scheme", "guava", self.f, says="--scheme.*guava-chain")
             self.refused(verb, *CHAIN, "file", says="--scheme.*redis://")
-        self.refused("add", *CHAIN, "--wait-replicas", 1, self.f, says="--wait-replicas: a chain does not wait for replicas")
+        self.refused("add", *CHAIN, "--wait-replicas", 1, self.f, says="--wait-replicas: operations on a Guava chain do not wait for replicas")
         self.bloomery("build", "-q", *SMALL, "-o", self.f, stdin=text(keys(900)))
-        self.refused("info", *CHAIN, "--check", self.f, says="--check: a filter on servers has no pages with checksums")
+        self.refused("info", *CHAIN, "--check", self.f, says="--check: a filter on servers has no page checksums")
         self.redis("DEL", "f-1")
         self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="part of the chain is missing.*f-1")
         self.redis("DEL", "f-cursor")

@@ -259,8 +259,8 @@ class HalfDone(RedisTest):
     def test_a_later_batch_that_fails_leaves_the_numbers_of_those_before(self) -> None:
         chain = ["--scheme", "guava-chain"]
         for making, words, changed, advice in (
-            (["--counting"], ["add"], "new", "if you add them again, those that are done count twice"),
-            (["--counting"], ["remove"], "removed", "ask check which are still there before you remove them again"),
+            (["--counting"], ["add"], "new", "if you add them again, those already added count twice"),
+            (["--counting"], ["remove"], "removed", "run 'bloomery check' before removing them again"),
             (chain, ["add", *chain], "new", "add them again"),
         ):
             with self.subTest(making=making, words=words):
@@ -279,7 +279,7 @@ class HalfDone(RedisTest):
                 told = json.loads(out)
                 self.assertEqual(run.returncode, 2)
                 self.assertEqual((told["keys"], told[changed], told["complete"], told["undecided"], told["rate"]), (10, 10, False, 5, None))
-                self.assertRegex(err.decode(), rf"\Abloomery: [^\n]*NOPERM[^\n]*; keys 1 to 10 of the input are done, 10 of them {changed}; keys 11 to 15 of the input may be done or not: {advice}\n\Z")
+                self.assertRegex(err.decode(), rf"\Abloomery: [^\n]*NOPERM[^\n]*; keys 1 to 10 of the input are done, 10 of them {'added' if changed == 'new' else changed}; keys 11 to 15 of the input may or may not be done: {advice}\n\Z")
                 self.assertEqual(self.count(self.f, keys(15), *words[1:]), 5 if before else 10)
 
     def test_a_count_that_is_not_known_afterwards_is_no_failure(self) -> None:
@@ -298,7 +298,7 @@ class HalfDone(RedisTest):
 
                 self.assertEqual((result.json["keys"], result.json["complete"]), (10, True))
                 self.assertEqual([result.json[name] for name in unknown], [None] * len(unknown))
-                self.assertRegex(result.err, rf"\Abloomery: unix://\S+: warning: it is done, but how many keys there are now is not known: [^\n]*NOPERM[^\n]*{right}[^\n]*\n\Z")
+                self.assertRegex(result.err, rf"\Abloomery: unix://\S+: warning: the operation succeeded, but the number of keys is unknown: [^\n]*NOPERM[^\n]*{right}[^\n]*\n\Z")
 
 
 class Refused(RedisTest):
@@ -308,21 +308,21 @@ class Refused(RedisTest):
             ("--layout", "classic"): "cache line.*split_block512 or blocked",
             ("--layout", "sliding"): "cache line",
             ("-m", "64KiB"): "size of a shared filter follows",
-            ("-k", 3): "bits of a key follow",
-            ("--prefer", "speed"): "--prefer: the quickest layout",
-            ("--window-keys", 10): "share a clock",
-            ("--note", "hello"): "--note: a shared filter keeps no remark",
-            ("--foldable",): "--foldable: a shared filter is not folded",
+            ("-k", 3): "probes of a shared filter follow",
+            ("--prefer", "speed"): "--prefer: not available for shared filters",
+            ("--window-keys", 10): "can only have a window of time",
+            ("--note", "hello"): "--note: a shared filter cannot store a comment",
+            ("--foldable",): "--foldable: a shared filter cannot be folded",
             ("--grow", "--max-keys", "1M"): "no limit|has none",
-            ("--grow", "--counting"): "counters do not grow",
+            ("--grow", "--counting"): "a counting filter cannot grow",
             ("--max-keys", "1M", "--window", "1h"): "forgets",
-            ("--counting", "--window", "1h"): "forgets by itself",
-            ("--max-keys", 10): "fewer than the keys to expect.*100 or more",
-            ("--shards", 0): "at least one shard",
+            ("--counting", "--window", "1h"): "keys cannot be removed from a sliding-window filter",
+            ("--max-keys", 10): "the maximum is less than the capacity.*100 or more",
+            ("--shards", 0): "invalid number of shards",
             ("--hash", "siphash"): "--hash: the hash siphash needs a secret key",
-            ("-p", "200%"): "-p: cannot use this number",
-            ("--ttl", "0s"): "--ttl: cannot use this number",
-            ("--wait-replicas", "-1"): "--wait-replicas: cannot use this number: expected a whole number from 0 to 1000, found '-1'",
+            ("-p", "200%"): "--rate: invalid value",
+            ("--ttl", "0s"): "--ttl: invalid value",
+            ("--wait-replicas", "-1"): "--wait-replicas: invalid value: expected a whole number from 0 to 1000, found '-1'",
         }.items():
             with self.subTest(options=options):
                 self.refused("build", "-n", 100, *options, "-o", self.f, stdin=b"a\n", says=why)
@@ -348,7 +348,7 @@ class Refused(RedisTest):
             ["remove", "--timeout", "1s", "file"],
         ):
             with self.subTest(words=words):
-                self.refused(*words, stdin=b"a\n", says="this is about a filter on Redis, and FILTER is a file")
+                self.refused(*words, stdin=b"a\n", says="this option needs a filter on Redis, and FILTER is a file")
 
     def test_verbs_of_files_name_the_way_out(self) -> None:
         self.make_filter("file", [b"a"], "-n", 10)
@@ -359,10 +359,10 @@ class Refused(RedisTest):
             ["overlap", self.f, "file"],
         ):
             with self.subTest(words=words):
-                self.refused(*words, says=rf"{words[0]} takes files.*bloomery pull unix://\S+ -o FILE.*bloomery push FILE ADDRESS")
+                self.refused(*words, says=rf"{words[0]} works on files.*bloomery pull unix://\S+ -o FILE.*bloomery push FILE ADDRESS")
         for words in (["rebuild", self.f], ["seal", "-o", self.f, "file"], ["seal", "-o", "x", self.f]):
             with self.subTest(words=words):
-                self.refused(*words, says=rf"{words[0]} takes files.*no server keeps the log.*bloomery build --grow -o FILE")
+                self.refused(*words, says=rf"{words[0]} works on files.*which servers do not keep.*bloomery build --grow -o FILE")
 
     def test_the_way_out_of_verbs_of_files_is_one(self) -> None:
         self.bloomery("build", "-q", "-n", 10_000, "-o", self.f, stdin=text(keys(100)))
@@ -376,11 +376,11 @@ class Refused(RedisTest):
     def test_what_only_files_have_is_refused(self) -> None:
         self.bloomery("build", "-q", "-n", 100, "-o", self.f, stdin=b"a\n")
 
-        self.refused("info", "--check", self.f, says="--check: a filter on servers has no pages with checksums")
-        self.refused("explain", self.f, "a", "--keys", "file", says="files only")
-        self.refused("check", "--now", "5", self.f, says="server's clock")
-        self.refused("add", "--now", "5", self.f, says="server's clock")
-        self.refused("pull", self.f, "-o", self.f, says="pull makes a file")
+        self.refused("info", "--check", self.f, says="--check: a filter on servers has no page checksums")
+        self.refused("explain", self.f, "a", "--keys", "file", says="static filters in files")
+        self.refused("check", "--now", "5", self.f, says="clock of the server")
+        self.refused("add", "--now", "5", self.f, says="clock of the server")
+        self.refused("pull", self.f, "-o", self.f, says="pull writes a file")
 
 
 class Secrets(RedisTest):

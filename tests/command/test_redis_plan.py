@@ -69,20 +69,21 @@ class Plan(CommandTest):
 
         for name in ("filter", "layout", "shards", "memory", "nodes", "speed", "command"):
             self.assertRegex(page, rf"(?m)^{name} +\S")
-        self.assertIn("16 shards spread badly over so many: --shards 32 would do", page)
+        self.assertIn("16 shards are too few for an even distribution; use --shards 32", page)
         self.assertIn("redis+cluster://", page)
 
     def test_what_is_not_for_redis_is_refused(self) -> None:
         for options, why in {
-            ("--sealed",): "not of a filter on Redis",
-            ("-m", "1MiB"): "the size of a shared filter follows from keys and error rate",
-            ("--table",): "not of a filter on Redis",
-            ("--threat",): "not of a filter on Redis",
-            ("--memory", "1GiB"): "not of a filter on Redis",
-            ("--window-keys", 5): "machines share a clock",
-            ("--prefer", "speed"): "the quickest layout of a shared filter is split_block512",
+            ("--sealed",): "cannot be combined with --redis",
+            ("-m", "1MiB"): "the size of a shared filter follows from its capacity and FPR",
+            ("--table",): "cannot be combined with --redis",
+            ("--threat",): "cannot be combined with --redis",
+            ("--memory", "1GiB"): "cannot be combined with --redis",
+            ("--window-keys", 5): "a shared filter can only have a window of time",
+            ("--prefer", "speed"): "not available for shared filters",
         }.items():
-            self.refused("plan", "--redis", "-n", 1000, *options, says=rf"\Abloomery: {options[0]}: {why}")
+            name = "--bits" if options[0] == "-m" else options[0]
+            self.refused("plan", "--redis", "-n", 1000, *options, says=rf"\Abloomery: {name}: {why}")
         self.refused("plan", "--redis", says="needs a number of keys")
         self.refused("plan", "--nodes", 3, "-n", 5, "-p", "1%", says="--nodes: requires --redis")
 

@@ -180,7 +180,7 @@ class Windows(RedisTest):
         out = self.bloomery("explain", "--now", f"{end:.3f}", "file", "in-10", status=1).out.decode()
         self.assertRegex(out, r"in-10: certainly not seen in the window")
         self.assertRegex(out, r"as of +20\d\d-")
-        self.assertRegex(out, r"line \d+ of \d+ of the slice from 20\d\d-")
+        self.assertRegex(out, r"block \d+ of \d+ of the slice from 20\d\d-")
         out = self.bloomery("explain", "--now", "99999999999", "file", "in-10", status=1).out.decode()
         self.assertRegex(out, "no slice is left")
 
@@ -197,7 +197,7 @@ class Windows(RedisTest):
                 pushed = self.bloomery("push", "--json", "moved", address + "-again").json
 
                 self.assertEqual(pushed["expired_slices"], expired)
-                self.assertRegex(said, "the new filter is empty, because all slices have expired" if expired == 4 else f"{expired} of the slices were left out, because they have expired")
+                self.assertRegex(said, "the new filter is empty, because all slices have expired" if expired == 4 else f"{expired} expired slices were left out")
                 found = self.found(address, self.PRESENT).splitlines()
                 self.assertLessEqual(set(self.PRESENT[1500 * expired :]), set(found))
                 self.assertLess(len(found), 1500 * (4 - expired) + 200)
@@ -233,13 +233,13 @@ class Windows(RedisTest):
         self.bloomery("build", "-q", "--window", "7d", "-n", 100, "-o", "local", stdin=b"a\n")
 
         self.refused("push", "file", self.f, says="a filter of this name exists")
-        self.refused("push", "--shards", 4, "file", self.server.address("new"), says="layers keep their number of shards")
+        self.refused("push", "--shards", 4, "file", self.server.address("new"), says="the number of shards of layers cannot change")
         for words in (["add", "file"], ["union", "-o", "x", "plain", "file"], ["fold", "file", "-o", "x"], ["overlap", "plain", "file"]):
             self.refused(*words, says="slices of a shared filter with a window")
         self.refused("union", "-o", "x", self.f, "plain", says="a sliding-window filter; pull it alone")
         self.refused("explain", "--now", 1, "local", "a", says="explained as of its newest generation")
-        self.refused("explain", "--now", 1, "plain", "a", says="does not go by time")
-        self.refused("explain", "--now", 1, self.f, "a", says="its server's clock")
+        self.refused("explain", "--now", 1, "plain", "a", says="no window of time")
+        self.refused("explain", "--now", 1, self.f, "a", says="clock of the server")
         self.assertEqual(self.read("file"), before)
         self.write("file", before[:8] + struct.pack("<I", 3) + before[12:])
         self.refused("check", "file", says="unsupported file version: expected version 1 or 2, found 3")

@@ -86,6 +86,48 @@ class Schemes(CommandTest):
             self.refused("build", "-o", "f", "-n", 10, "--scheme", "guava", *option, says="scheme")
         self.refused("build", "-o", "f", "-n", 10, "--scheme", "guave", says="guava, pharo, python, perl")
 
+    def test_plan_computes_the_parameters_of_a_filter_that_build_makes(self) -> None:
+        for scheme in "guava", "pharo", "python", "perl":
+            for number, options in enumerate((["-n", 1000, "-p", "1%"], ["-n", 30_000, "-p", "0.1%"], ["-n", 500, "-m", 8000], ["-n", 500, "-m", 8000, "-k", 3])):
+                with self.subTest(scheme=scheme, options=options):
+                    name = f"{scheme}{number}"
+                    planned = self.bloomery("plan", "--json", "--scheme", scheme, *options).json
+                    self.bloomery("build", "-q", "-o", name, "--scheme", scheme, *options, stdin=text(keys(options[1])), status=None)
+
+                    facts = self.info(name)
+                    for field in "scheme", "bits", "bytes", "probes", "capacity", "target_rate":
+                        self.assertEqual(planned[field], facts[field], field)
+                    self.assertAlmostEqual(planned["rate"], facts["predicted_rate"], delta=0.05 * planned["rate"])  # for an estimated number of keys
+                    self.assertAlmostEqual(planned["bits_a_key"], facts["bits"] / options[1])
+
+    def test_plan_knows_the_rules_of_the_systems(self) -> None:
+        for scheme, options, bits, probes in (
+            ("pharo", ["-n", 10, "-p", 0.1], 48, 4),
+            ("guava", ["-n", 10_000, "-p", 0.0005], 158_208, 11),
+            ("perl", ["-n", 1000, "-p", 0.01], 9593, 7),
+        ):
+            with self.subTest(scheme=scheme):
+                planned = self.bloomery("plan", "--json", "--scheme", scheme, *options).json
+                self.assertEqual((planned["bits"], planned["probes"]), (bits, probes))
+        said = self.bloomery("plan", "--scheme", "perl", "-n", 1000, "-p", "1%").out.decode()
+        self.assertRegex(said, r"\Ascheme +perl\nsize +1\.17 KiB \(9,593 bits\), 9\.59 bits per key\nprobes +7 per key\ncapacity +1,000 keys\nexpected FPR +(1|0\.9\d+|1\.0\d)%.*\n\Z")
+
+    def test_plan_says_that_the_hash_of_pharo_is_too_narrow_for_large_filters(self) -> None:
+        planned = self.bloomery("plan", "--scheme", "pharo", "-n", "2M", "-p", "2%")
+
+        self.assertRegex(planned.out.decode(), r"expected FPR +9\d(\.\d)?%, above the target of 2%")
+        self.assertFalse(self.bloomery("plan", "--json", "--scheme", "pharo", "-n", "2M", "-p", "2%").json["ok"])
+        self.assertTrue(self.bloomery("plan", "--json", "--scheme", "guava", "-n", "2M", "-p", "2%").json["ok"])
+
+    def test_plan_refuses_what_a_scheme_does_not_have(self) -> None:
+        self.refused("plan", "--scheme", "guava", "-p", "1%", says="expected --capacity and one of --rate and --bits")
+        self.refused("plan", "--scheme", "guava", "-n", 10, says="expected --capacity and one of --rate and --bits")
+        self.refused("plan", "--scheme", "guava", "-n", 10, "-p", "1%", "-m", 80, says="--bits")
+        self.refused("plan", "--scheme", "guave", "-n", 10, "-p", "1%", says="guava, pharo, python, perl")
+        self.refused("plan", "--scheme", "guava", "-n", 10, "-p", "1%", "--deletes", says="requirements")
+        for option in ["--table"], ["--redis"], ["--prefer", "memory"]:
+            self.refused("plan", "--scheme", "guava", "-n", 10, "-p", "1%", *option, says=option[0])
+
 
 if __name__ == "__main__":
     unittest.main()

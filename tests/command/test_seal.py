@@ -131,7 +131,7 @@ class Seal(CommandTest):
             self.assertEqual(one["maybe_present"], one["exclusive_or"] == one["fingerprint"])
         self.assertFalse(any(one["put_in"] for one in others))
         self.assert_chance(sum(one["maybe_present"] for one in others), len(others), 1 / 256)
-        self.assertIn("this proves that it was never put in", said)
+        self.assertIn("this proves that the key was never inserted", said)
 
     def test_verify_notices_changed_cells(self) -> None:
         lines = keys(10_000)
@@ -167,8 +167,8 @@ class Seal(CommandTest):
         self.refused("union", "-o", "g", "f", "f", says="static filter, which cannot be merged")
         self.refused("intersect", "-o", "g", "f", "f", says="static filter, which cannot be merged")
         self.refused("overlap", "f", "f", says="static filter, which cannot be merged")
-        self.refused("fold", "f", "-o", "g", says="static filters have no fold")
-        self.refused("seal", "f", "-o", "g", says="sealed already")
+        self.refused("fold", "f", "-o", "g", says="fold is not possible for static filters")
+        self.refused("seal", "f", "-o", "g", says="static already")
         self.refused("seal", "plain", "-o", "g", says="cannot list its keys.*--grow")
         self.refused("seal", "lines", "plain", "-o", "g", says="alone")
         self.refused("seal", "lines", "-o", "lines", says="replace the input")
@@ -265,7 +265,7 @@ class SealOfALog(CommandTest):
             (log[:-100], "[0-9]+ or fewer keys are lost at its end.*salvage"),
             (older, "10[0-9][0-9] or fewer keys|1000 or fewer keys are lost at its end.*salvage"),
             (bytes(damaged), "keys lost in 1 place.*salvage"),
-            (self.read("other.log"), "another filter's log"),
+            (self.read("other.log"), "the log belongs to another filter"),
         ):
             self.write("f.log", instead)
             self.refused("seal", "f", "-o", "sealed", says=says)

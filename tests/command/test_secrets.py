@@ -30,7 +30,7 @@ class Secrets(CommandTest):
         self.assertRegex(self.read("new"), rb"\A[0-9A-F]{32}\n\Z")
         self.assertEqual(stat.S_IMODE(os.stat(self.path("new")).st_mode), 0o600)
         self.assertEqual(made.out, b"")
-        self.assertRegex(made.err, r"\Abloomery: new: a new secret key, .*without it its filters are useless\n\Z")
+        self.assertRegex(made.err, r"\Abloomery: new: new secret key, .*without it, filters made with it cannot be used\n\Z")
         self.bloomery("build", "-q", "-o", "f", "--secret", "new", "lines")
         self.assertEqual(self.info("f")["key_check"], check)
 
@@ -168,7 +168,7 @@ class Secrets(CommandTest):
 
         for command in (["build", "-o", "f"], ["check", "f"], ["add", "f"], ["dedup", "--max-loss", "1e-4"]):
             said = self.bloomery(*command, "-q", "--secret", "key", "lines").err
-            self.assertEqual(said, "bloomery: key: warning: others can read this key; chmod 600 it\n", command)
+            self.assertEqual(said, "bloomery: key: warning: other users can read this key; run chmod 600 on it\n", command)
         os.chmod(self.path("key"), 0o400)
         self.assertEqual(self.bloomery("check", "-q", "--secret", "key", "f", "lines").err, "")
 

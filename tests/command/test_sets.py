@@ -103,9 +103,9 @@ class Combining(CommandTest):
         three = self.bloomery("intersect", "-o", "i", "a", "a", "b")
         quiet = self.bloomery("union", "-q", "-o", "u", "a", "b")
 
-        self.assertRegex(union.err, r"\Abloomery: u: the union of 2 filters: \d+ \+- \d+ keys; error \S+( %)?\n\Z")
-        self.assertRegex(intersection.err, r"\Abloomery: i: the intersection of 2 filters: \d+ \+- \d+ common keys; error .*\n\Z")
-        self.assertRegex(three.err, r"the intersection of 3 filters: at most \d+ \+- \d+ common keys")
+        self.assertRegex(union.err, r"\Abloomery: u: union of 2 filters: \d+ \+- \d+ keys; current FPR \S+\n\Z")
+        self.assertRegex(intersection.err, r"\Abloomery: i: intersection of 2 filters: \d+ \+- \d+ common keys; current FPR .*\n\Z")
+        self.assertRegex(three.err, r"intersection of 3 filters: at most \d+ \+- \d+ common keys")
         self.assertEqual((union.out, quiet.out, quiet.err), (b"", b"", ""))
 
     def test_a_result_that_breaks_its_target_ends_with_3(self) -> None:
@@ -119,7 +119,7 @@ class Combining(CommandTest):
 
                 self.assertAlmostEqual(run.json["rate"] / split_block_rate(self.info(output)["bits"], 2000), 1, delta=0.2)
                 self.assertEqual(run.json["fpr_verdict"], "broken")
-                self.assertRegex(run.err.splitlines()[-1], f"{output}: warning: the target FPR is broken: FPR now .*, target 1 %; its capacity is 1,000 keys")
+                self.assertRegex(run.err.splitlines()[-1], f"{output}: warning: the filter exceeds its target FPR: current FPR .*, target 1%; its capacity is 1,000 keys")
             self.assert_has_all(output, [*keys(1000, "a"), *keys(1000, "b")])
         kept = self.bloomery("union", "--json", "-o", "u", "a", "a")
         self.assertIn(kept.json["fpr_verdict"], ("kept", "within_chance"))
@@ -131,7 +131,7 @@ class Combining(CommandTest):
         run = self.bloomery("intersect", "--json", "-o", "i", "a", "b")
 
         self.assertTrue(run.json["keys_noise"])
-        self.assertRegex(run.err, "the intersection of 2 filters: too few common keys to tell their number")
+        self.assertRegex(run.err, "intersection of 2 filters: too few common keys to estimate their number")
 
     def test_filters_that_do_not_fit_name_the_field_and_both_values(self) -> None:
         self.bloomery("keygen", "-o", "key")
@@ -149,7 +149,7 @@ class Combining(CommandTest):
         for difference, options in differences.items():
             self.make_filter("b", keys(10), *options)
             for command in ["union", "-o", "x"], ["intersect", "-o", "x"], ["overlap"]:
-                self.refused(*command, "a", "b", says=f"a and b: these filters do not fit together: found {difference}; ")
+                self.refused(*command, "a", "b", says=f"a and b: these filters cannot be combined: found {difference}; ")
         self.make_filter("earlier", keys(10), *make, "--layout", "split_block512", "--hash", "xxh3")
         self.refused("union", "-o", "x", "a", "earlier", says="found hash: xxh3_64 and xxh3; build one of them again.*--hash xxh3_64 or --hash xxh3")
         self.make_filter("numbers", [b"1"], *make, "--layout", "split_block512", "--hash", "xxh3_64", "--u64")
@@ -168,8 +168,8 @@ class Combining(CommandTest):
         self.make_filter("small", keys(200)[100:], "-m", 16 * 512, "-n", 1000, "--layout", "split_block512")
 
         for pair in ["large", "small"], ["small", "large"]:
-            said = self.refused("union", "-o", "u", *pair, says="makes them equal").err
-            proposed = re.search(r"'bloomery ([^']+)' makes them equal", said)[1].replace("NAME", "folded").split()
+            said = self.refused("union", "-o", "u", *pair, says="makes the sizes equal").err
+            proposed = re.search(r"'bloomery ([^']+)' makes the sizes equal", said)[1].replace("NAME", "folded").split()
             self.bloomery(*proposed)
             self.bloomery("union", "-q", "-o", "u", "folded", "small")
 
@@ -206,7 +206,7 @@ class Combining(CommandTest):
             for name in "key", "text":
                 before = self.read(name)
 
-                self.refused(command, "-o", name, "a", "b", says=f"a file that is no filter would be replaced: {name}")
+                self.refused(command, "-o", name, "a", "b", says=f"the output would replace a file that is not a filter: {name}")
 
                 self.assertEqual(self.read(name), before)
             self.bloomery(command, "-q", "-o", "c", "a", "b")
@@ -275,7 +275,7 @@ class Combining(CommandTest):
         empty = self.bloomery("intersect", "--json", "-o", "i", "full", "empty")
 
         self.assertEqual((full.json["keys"], full.json["rate"], full.json["fill"]), (None, 1, 1))
-        self.assertRegex(full.err, "the union of 2 filters: all bits are set; error 100 %")
+        self.assertRegex(full.err, "union of 2 filters: all bits are set; current FPR 100%")
         self.assertEqual((empty.json["rate"], empty.json["fill"]), (0, 0))
         self.assertEqual(self.facts("i")["predicted_for_keys"], 0)
 
@@ -333,7 +333,7 @@ class Overlap(CommandTest):
             said = run.out.decode()
             told += run.status == 0
             if run.status == 1:
-                self.assertRegex(said, r"both +too few to tell: fewer than \d+ common keys would be lost in chance here")
+                self.assertRegex(said, r"both +not detectable: fewer than \d+ common keys are within chance")
                 self.assertNotIn("Jaccard", said)
         self.assertLessEqual(told, 1)
 
@@ -344,7 +344,7 @@ class Overlap(CommandTest):
         said = self.bloomery("overlap", "a", "b").out.decode()
 
         self.assertRegex(said, r"(?m)^A +a: [0-9,]+ \+- \d+ keys$")
-        self.assertRegex(said, r"(?m)^shared bits +[0-9,]+; [0-9,]+ if they had no key in common$")
+        self.assertRegex(said, r"(?m)^shared bits +[0-9,]+; expected without common keys: [0-9,]+$")
         self.assertRegex(said, r"(?m)^both +\d+ \+- \d+ keys$")
         self.assertRegex(said, r"(?m)^Jaccard +0\.3\d\d\d \+- 0\.0\d\d\d$")
 
@@ -370,7 +370,7 @@ class Overlap(CommandTest):
         for name in "keys_both", "jaccard":  # 0, give or take infinity
             self.assertEqual(found[name], {"value": 0, "sigma": None, "noise": True})
         self.assertRegex(said, "B +full: unknown: all bits are set")
-        self.assertRegex(said, "both +unknown: together the filters are full")
+        self.assertRegex(said, "both +unknown: all bits are set")
 
 
 if __name__ == "__main__":

@@ -116,12 +116,12 @@ class Times(CommandTest):
                     "99999999999999999999", "05/Foo/2026:08:00:01 +0000", "10000-01-01", "2026-01-05T08:00:01.Z", "1" * 200):
             data = b"2026-01-05\tx\n" * 40_000 + bad.encode() + b"\ty\n"
             run = self.bloomery(*options, stdin=data, status=2)
-            self.assertIn("standard input, line 40,001: this record has no readable time", run.err, bad)
+            self.assertIn("standard input, line 40,001: the time of this record cannot be read", run.err, bad)
             self.assertIn(f"'{bad[:60]}", run.err)
         run = self.bloomery(*options, "--time-format", "epoch", stdin=b"2026-01-05\tx\n", status=2)
         self.assertIn("expected seconds since 1970", run.err)
         run = self.bloomery(*options, "--time-format", "%H:%M", stdin=b"12:30\tx\n", status=2)
-        self.assertIn("no readable time", run.err)
+        self.assertIn("cannot be read", run.err)
 
     def test_a_record_from_the_future_is_refused_and_leaves_the_state_as_it_was(self) -> None:
         hour = [utc(time.time() - HOUR).isoformat(), utc(time.time() + 23 * HOUR).isoformat()]
@@ -143,7 +143,7 @@ class Times(CommandTest):
                         run = self.bloomery(*command, *options, stdin=text([*good, form.format(bad, "x").encode()]), status=2)
                         self.assertIn("standard input, line 3: the time of this record is in the future", run.err)
                         self.assertIn(bad, run.err)
-                        shown = re.search(r"clock, which shows ([-0-9]+ [:0-9]+) UTC", run.err)
+                        shown = re.search(r"clock of this machine, which shows ([-0-9]+ [:0-9]+) UTC", run.err)
                         self.assertLess(abs(datetime.fromisoformat(shown[1] + "+00:00").timestamp() - time.time()), 60)
                 self.assertEqual(self.payload("state", 4096)[:8], before[PAYLOAD_AT : PAYLOAD_AT + 8])  # the newest generation
         self.assertIn("'32503680000', which is 3000-01-01 00:00:00 UTC", self.refused_time("32503680000"))
@@ -164,7 +164,7 @@ class Times(CommandTest):
                 with self.subTest(command=command, ahead=ahead):
                     run = self.bloomery(*command, **({} if command[0] == "info" else {"stdin": b"a\n"}))
                     if ahead > 24 * HOUR:
-                        self.assertRegex(run.err, rf"state: warning: .*no key expires before {expires:%Y-%m-%d %H:%M:%S}.* UTC; correct the clock, or .*make it again")
+                        self.assertRegex(run.err, rf"state: warning: .*no key expires before {expires:%Y-%m-%d %H:%M:%S}.* UTC; correct the clock, or .*build the filter again")
                         self.assertEqual(run.err.count("warning"), 1)
                     else:
                         self.assertEqual(run.err, "")
@@ -207,19 +207,19 @@ class Times(CommandTest):
             (("dedup", "-n", 10, "--time-field", 1), "add --window 24h"),
             (("dedup", "--window-keys", 10, "--time-field", 1), "add --window 24h"),
             (("dedup", *window, "--time-format", "clf"), "add --time-field"),
-            (("dedup", *window, "--time-field", 1, "--now", 5), "leave out --now"),
+            (("dedup", *window, "--time-field", 1, "--now", 5), "cannot be combined with --now"),
             (("dedup", *window, "--time-field", ".a"), "add --jsonl"),
             (("dedup", *window, "--jsonl", ".a", "--time-field", 1), "use a path"),
             (("dedup", *window, "--csv", "--time-field", "1-2"), "one number or name"),
             (("dedup", *window, "--time-field", "1,2"), "one time"),
-            (("dedup", *window, "--time-field", "when"), "names in CSV only"),
+            (("dedup", *window, "--time-field", "when"), "only CSV has column names"),
             (("dedup", *window, "--time-field", 1, "--time-format", "%s"), "use epoch"),
-            (("dedup", *window, "--time-field", 1, "--time-format", "noon"), "not a format of times"),
-            (("dedup", "--state", "plain", "--time-field", 1), "does not go by time|has no window"),
+            (("dedup", *window, "--time-field", 1, "--time-format", "noon"), "invalid time format"),
+            (("dedup", "--state", "plain", "--time-field", 1), "no window of time|has no window"),
             (("build", "-o", "new", "-n", 10, "--time-field", 1), "add --window 24h"),
-            (("build", "-o", "redis://nowhere/x", *window, "--time-field", 1), "their own clock"),
-            (("add", "plain", "--time-field", 1), "does not go by time"),
-            (("add", "keys", "--time-field", 1), "does not go by time"),
+            (("build", "-o", "redis://nowhere/x", *window, "--time-field", 1), "clock of the server"),
+            (("add", "plain", "--time-field", 1), "no window of time"),
+            (("add", "keys", "--time-field", 1), "no window of time"),
         ):
             with self.subTest(arguments=arguments):
                 self.refused(*arguments, stdin=b"", says=says)

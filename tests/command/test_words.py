@@ -49,7 +49,7 @@ class Words(CommandTest):
         for words, says in {
             ("check",): "FILTER: missing argument; see bloomery check --help",
             ("explain", "f"): "KEY: missing argument; see bloomery explain --help",
-            ("fold", "f"): "--output: missing option: expected --output FILE; see bloomery fold --help",
+            ("fold", "f"): "--output: missing required option: expected --output FILE; see bloomery fold --help",
             ("redis", "expire", "unix:///x?name=y"): "DURATION: missing argument; see bloomery redis expire --help",
             ("keygen", "-o", "k", "y"): "unexpected argument: found 'y'; see bloomery keygen --help",
             ("check", "f", "-j"): "--threads: missing value: expected N; see bloomery check --help",
@@ -59,20 +59,28 @@ class Words(CommandTest):
             ("check", "f", "--json=5"): "--json: takes no value: found '5'; see bloomery check --help",
             ("check", "f", "--json=true"): "--json: takes no value: found 'true'; see bloomery check --help",
             ("check", "f", "--json="): "--json: takes no value: found ''; see bloomery check --help",
-            ("check", "f", "--frobnicate", "--", "--json"): "no such option: found '--frobnicate'; see bloomery check --help",
-            ("check", "f", "-qz"): "no such option: found '-z'; see bloomery check --help",
-            ("check", "f", "-j", "257"): "--threads: cannot use this number: expected a whole number from 1 to 256, found '257'",
-            ("check", "f", "-j", "0"): "--threads: cannot use this number: .*found '0'",
-            ("check", "f", "-j", "2x"): "--threads: cannot use this number: .*found '2x'",
-            ("check", "f", "-j", ""): "--threads: cannot use this number: .*found ''",
-            ("build", "-o", "g", "--seed", "-1"): "--seed: cannot use this number: .*found '-1'",
+            ("check", "f", "--frobnicate", "--", "--json"): "unknown option: found '--frobnicate'; see bloomery check --help",
+            ("check", "f", "-qz"): "unknown option: found '-z'; see bloomery check --help",
+            ("check", "f", "-j", "257"): "--threads: invalid value: expected a whole number from 1 to 256, found '257'",
+            ("check", "f", "-j", "0"): "--threads: invalid value: .*found '0'",
+            ("check", "f", "-j", "2x"): "--threads: invalid value: .*found '2x'",
+            ("check", "f", "-j", ""): "--threads: invalid value: .*found ''",
+            ("build", "-o", "g", "--seed", "-1"): "--seed: invalid value: .*found '-1'",
             ("build", "-o", "g", "--seed", "18446744073709551616"): "--seed: .*to 18446744073709551615, found",
-            ("check", "f", "--on-damage", "perhaps"): "--on-damage: cannot use this value: expected error or maybe, found 'perhaps'",
+            ("check", "f", "--on-damage", "perhaps"): "--on-damage: invalid value: expected error or maybe, found 'perhaps'",
             ("plan", "--nodes", "3"): "--nodes: requires --redis; add --redis, or leave --nodes out",
-            ("plan", "--log", "--no-log"): "--log: excludes --no-log; give one of them",
-            ("build", "-o", "g", "-n", "x"): "-n: cannot use this number: .*found 'x'; see bloomery build --help",
-            ("redis", "frobnicate"): "no such command: .*; see bloomery redis --help",
-            ("noisy", "frobnicate"): "no such command: expected one of split, check, found 'frobnicate'; see bloomery noisy --help",
+            ("plan", "--log", "--no-log"): "--log and --no-log exclude each other; give one of them",
+            ("build", "-o", "g", "-n", "x"): "--capacity: invalid value: .*found 'x'; see bloomery build --help",
+            ("explain", "f", "-0.5"): "unknown option: found '-0.5'; to pass a KEY that begins with -, put -- before it",
+            ("explain", "f", "-x"): "unknown option: found '-x'; to pass a KEY that begins with -, put -- before it",
+            ("help", "--", "-x"): "unknown command: expected one of plan, .*, found '-x'; see bloomery --help",
+            ("-x",): "unknown option: found '-x'; see bloomery --help",
+            ("add" * 40,): rf"unknown command: .*, found '{('add' * 40)[:57]}\.\.\.'; see",
+            ("check", "f", "--" + "x" * 200): rf"unknown option: found '--{'x' * 55}\.\.\.'; see",
+            ("completion", "tcsh"): "SHELL: invalid value: expected bash, zsh or fish, found 'tcsh'",
+            ("plan", "--grow", "--max-keys", "9"): "--grow and --max-keys exclude each other; give one of them",
+            ("redis", "frobnicate"): "unknown command: .*; see bloomery redis --help",
+            ("noisy", "frobnicate"): "unknown command: expected one of split, check, found 'frobnicate'; see bloomery noisy --help",
         }.items():
             with self.subTest(words=words):
                 self.refused(*words, says=says)
@@ -86,7 +94,7 @@ class Words(CommandTest):
             ["union", "--output=", "f", "f", "f"],
         ):
             with self.subTest(words=words):
-                self.refused(*words, says=words[1][:-1] + ": the name is empty")
+                self.refused(*words, says=words[1][:-1] + ": empty value")
         with open(self.path("lines"), "rb") as file:
             self.assertEqual(file.read(), b"mine\n")
         self.bloomery("build", "-q", "-o", "g", "-n", 10, "--note=", "lines")

@@ -236,7 +236,7 @@ TEST(HintText, EndsTheSentenceAndReplacesOnlyTheHint) {
   const error own(errc::io, {"it failed", "f", "", "", "look at line 3"});
 
   EXPECT_EQ(cli::sentence_of(keyed),
-            "f: the filter is keyed: expected a key, found none; give the filter's own secret: --secret KEYFILE");
+            "f: the filter is keyed: expected a key, found none; give the secret of the filter: --secret KEYFILE");
   EXPECT_EQ(cli::sentence_of(own), own.what());
 }
 

@@ -128,7 +128,7 @@ TEST(Choice, GivesAReasonForEveryLayout) {
   EXPECT_NEAR(all[0].why.than_bits_per_key, 14.38, 0.005);
   const std::string layouts = std::to_string(all.size());
   EXPECT_EQ(reason_text(all[0]),
-            "the quickest of " + layouts + " within 25 % of the least memory (classic, 14.38 bits a key)");
+            "the fastest of " + layouts + " within 25% of the least memory (classic, 14.38 bits per key)");
   for (std::size_t i = 1; i < all.size(); ++i) {
     EXPECT_EQ(all[i].why.ground, layout_ground::slower);
     EXPECT_EQ(reason_text(all[i]), "slower than split_block");
@@ -136,12 +136,12 @@ TEST(Choice, GivesAReasonForEveryLayout) {
   const std::vector<candidate> small = layout_candidates(1'000'000, 1e-6, preference::memory);
   EXPECT_EQ(small[0].why.ground, layout_ground::needs_more);
   EXPECT_DOUBLE_EQ(small[0].why.more, small[0].bits_per_key / small.back().bits_per_key - 1);
-  EXPECT_EQ(reason_text(small[0]), "needs 125 % more memory than classic");
-  EXPECT_EQ(reason_text(small[3]), "the quickest of 2 within 3 % of the least memory (classic, 28.76 bits a key)");
+  EXPECT_EQ(reason_text(small[0]), "needs 125% more memory than classic");
+  EXPECT_EQ(reason_text(small[3]), "the fastest of 2 within 3% of the least memory (classic, 28.76 bits per key)");
   EXPECT_EQ(reason_text(small.back()), "slower than blocked_page");
   const candidate tiny = layout_candidates(10, 0.01)[0];
   EXPECT_EQ(tiny.why.allowed_percent, 0u);
-  EXPECT_THAT(reason_text(tiny), HasSubstr("the quickest of " + layouts + " within 4096 bytes of the least"));
+  EXPECT_THAT(reason_text(tiny), HasSubstr("the fastest of " + layouts + " within 4096 bytes of the least"));
 }
 
 TEST(Choice, LeavesOutLayoutsThatCannotKeepTheTarget) {
@@ -156,7 +156,7 @@ TEST(Choice, LeavesOutLayoutsThatCannotKeepTheTarget) {
   }
   EXPECT_TRUE(all.back().chosen);
   EXPECT_EQ(all.back().why.ground, layout_ground::only_one);
-  EXPECT_THAT(reason_text(all.back()), StartsWith("the only one within 25 % of the least memory (its own)"));
+  EXPECT_THAT(reason_text(all.back()), StartsWith("the only layout within 25% of the least memory (its own)"));
   EXPECT_EQ(complete({.capacity = 1'000'000'000'000, .target_fpr = 1e-9}).layout, "classic");
 }
 

@@ -169,7 +169,7 @@ void expect_to_forget(const redis_address& address, bool local_copy) {
   EXPECT_GT(asked, 10u);
 }
 
-TEST_F(RedisFilter, ForgetsWhatIsOlderThanItsWindowAndNothingElse) {
+TEST_F(RedisFilter, ExpiresOnlyKeysThatAreOlderThanItsWindow) {
   expect_to_forget(at("window"), false);
   expect_to_forget(at("copied"), true);
 }
