@@ -13,8 +13,8 @@
 
 namespace bloomery_tests {
 
-/// Calls a function before each sync, while the object exists. The function returns 0, or the errno value with which the
-/// sync must fail.
+/// Calls a function before each sync, while the object exists. The function returns 0, or the errno value with which
+/// the sync must fail.
 class watched_syncs {
  public:
   explicit watched_syncs(std::function<int(int fd)> watch) { before_sync_ = std::move(watch); }

@@ -197,7 +197,7 @@ void redis_filter::impl::note_doubts() {
   }
   if (router.has_lost_answers()) {
     options.notes(
-        "a connection was lost after it had inserted keys: if its server crashed, it may have lost"
+        "a connection was lost after it had inserted keys: if its server crashed, it may have lost "
         "them; a counting filter does not insert them again");
   }
 }

@@ -93,7 +93,7 @@ std::uint64_t redis_filter::insert(key_span keys, std::span<std::uint8_t> is_new
     if (again == 0) break;
     if (attempt == redis::most_beginnings) {
       throw error(errc::unavailable,
-                  {"the filter was replaced, or its connections were lost, again and again while keys"
+                  {"the filter was replaced, or its connections were lost, again and again while keys "
                    "were inserted",
                    b.where(), "", "", hint::try_again});
     }
