@@ -280,7 +280,7 @@ void add_dedup(command_line& line) {
   add_times(c, o.inputs);
   c.flag("--exact", o.exact, "no false drops, even for a pipe: compare lines in memory or on disk");
   parsed(c, "--memory", o.memory, parse_bits, "SIZE",
-         "memory of --exact before it uses files; default: half of the free");
+         "limit before --exact uses files; default: half of the free memory");
   add_kind(c, o.wanted);
   add_secret(c, o.wanted.secret);
   add_no_lock(c);

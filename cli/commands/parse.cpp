@@ -2,6 +2,7 @@
 // other file includes it.
 #include "cli/commands/parse.hpp"
 
+#include "cli/commands/shared_filter.hpp"
 #include "cli/text/suggest.hpp"
 
 #include <bloomery/error.hpp>
@@ -19,8 +20,9 @@ namespace {
 const std::vector<std::string> help_flags = {"-h", "--help"};
 const std::vector<std::string> version_flags = {"-V", "--version"};
 
-// A word in quotes; only the beginning of a very long one.
-std::string quoted(const std::string& word) {
+// A word in quotes without a password; only the beginning of a very long one.
+std::string quoted(const std::string& text) {
+  const std::string word = without_passwords(text);  // before an address is cut, and would not be recognized any more
   constexpr std::size_t most = 60;
   if (word.size() <= most) return "'" + word + "'";
   std::size_t end = most - 3;

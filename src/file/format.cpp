@@ -191,8 +191,8 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
 decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, const std::string& path) {
   if (is_layers_file(header)) {
     throw error(errc::incompatible,
-                {has_slices(header) ? "this file has the slices of a shared filter with a window"
-                                    : "this file has the layers of a filter that has grown",
+                {has_slices(header) ? "this file contains the slices of a shared sliding-window filter"
+                                    : "this file contains the layers of a scalable filter",
                  path, "a filter of one layer", "several layers", "use it for lookups, or copy it to servers"});
   }
   const std::size_t seen = std::min(header.size(), magic.size());

@@ -278,7 +278,7 @@ class Analyze(CommandTest):
         self.write("keys.svg", keys(1000))
         self.refused("analyze", "-o", "keys.svg", "keys.svg", says="would replace the input")
         self.refused("analyze", "-n", 100, "-p", 0, says="--rate: .*above 0")
-        self.refused("analyze", "-n", 0, says="at least one key")
+        self.refused("analyze", "-n", 0, says="--capacity: .*expected 1 or more")
         self.refused("analyze", "-n", 100, "--runs", 0, says="--runs: .*1 to 1,000")
         self.refused("analyze", "-n", 100, "--queries", 0, says="--queries: .*1 to ")
         self.refused("analyze", "-n", 100, "--layout", "round", says="round")

@@ -239,7 +239,7 @@ class Counting(CountingTest):
         self.refused("remove", "none", stdin=b"x\n", says="no such file")
         self.refused("remove", "f", "f", says="choose another name")
         self.refused("intersect", "-o", "new", "f", "f", says="intersection is not possible")
-        self.refused("overlap", "f", "f", says="no overlap")
+        self.refused("overlap", "f", "f", says="overlap is not possible for counting filters")
         self.refused("fold", "f", "-o", "new", says="fold is not possible for counting filters")
         self.refused("dedup", "--state", "f", "-n", 10, stdin=b"x\n", says="counting filter")
         self.refused("union", "-o", "new", "f", "bits", says="layout: counting and")

@@ -184,7 +184,7 @@ class PlanAdvice(CommandTest):
             "-n 9 --max-keys 8": "below the minimum",
             "-n 0 --deletes": "--capacity: invalid value",
             "--grow -m 1MiB": "--bits: .*--memory",
-            "--grow -k 4": "-k",
+            "--grow -k 4": "--probes: cannot be combined",
             "--grow --table": "--table",
             "-n 9 --window 0h": "--window",
             "--window-keys 0": "--window-keys",

@@ -443,7 +443,7 @@ class Lifetime(PlaygroundTest):
         for host, status in ("10.1.2.3", 200), ("127.0.0.1", 200), ("evil.example", 403):
             self.assertEqual(self.ask("GET", "/api/1/about", headers={"Host": f"{host}:{self.port}"})[0], status)
         process.send_signal(signal.SIGTERM)
-        self.assertIn(b"others", process.communicate(timeout=PATIENCE)[1])
+        self.assertIn(b"everyone who can reach this machine can open the page", process.communicate(timeout=PATIENCE)[1])
         self.bloomery("keygen", "-o", "key")
         self.refused("playground", "--no-open", "--host", "0.0.0.0", "--secret", "key", says="secret.*--host|--host.*secret")
 

@@ -205,7 +205,7 @@ class Chain(RedisTest):
         [end] = {self.redis("PEXPIRETIME", key) for key in (b"f-0", b"f-1", b"f-cursor", b"f-bloomery")}
         self.assertAlmostEqual(end / 1000, now + 3600, delta=120)
         said = self.bloomery("add", *CHAIN, self.f, stdin=b"one\n").err
-        self.assertRegex(said, r": 1 key read, [01] new; 2 bitmaps of 360 B, current FPR ")
+        self.assertRegex(said, r": 1 key read, [01] added; 2 bitmaps of 360 B, current FPR ")
 
     def test_without_the_scheme_it_is_recognised_or_left_alone(self) -> None:
         self.bloomery("build", "-q", *SMALL, "-o", self.f, stdin=b"a\n")

@@ -304,18 +304,18 @@ class HalfDone(RedisTest):
 class Refused(RedisTest):
     def test_what_no_shared_filter_is(self) -> None:
         for options, why in {
-            ("--scheme", "guava"): "cache line.*--scheme",
-            ("--layout", "classic"): "cache line.*split_block512 or blocked",
-            ("--layout", "sliding"): "cache line",
+            ("--scheme", "guava"): "a shared filter cannot have this scheme.*--scheme",
+            ("--layout", "classic"): "cannot be shared: expected split_block512 or blocked",
+            ("--layout", "sliding"): "cannot be shared",
             ("-m", "64KiB"): "size of a shared filter follows",
             ("-k", 3): "probes of a shared filter follow",
             ("--prefer", "speed"): "--prefer: not available for shared filters",
             ("--window-keys", 10): "can only have a window of time",
             ("--note", "hello"): "--note: a shared filter cannot store a comment",
             ("--foldable",): "--foldable: a shared filter cannot be folded",
-            ("--grow", "--max-keys", "1M"): "no limit|has none",
+            ("--grow", "--max-keys", "1M"): "exclude each other",
             ("--grow", "--counting"): "a counting filter cannot grow",
-            ("--max-keys", "1M", "--window", "1h"): "forgets",
+            ("--max-keys", "1M", "--window", "1h"): "cannot grow",
             ("--counting", "--window", "1h"): "keys cannot be removed from a sliding-window filter",
             ("--max-keys", 10): "the maximum is less than the capacity.*100 or more",
             ("--shards", 0): "invalid number of shards",

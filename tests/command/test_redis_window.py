@@ -146,7 +146,7 @@ class Windows(RedisTest):
         self.assertEqual(info["hash"], "xxh3_64")
         out = self.bloomery("info", "file").out.decode()
         self.assertRegex(out, r"window +7 d, in slices of 1 d")
-        self.assertEqual(len(re.findall(r"(?m)^slice +from .*: \d+\.\d % of the bits, expires 20", out)), 2)
+        self.assertEqual(len(re.findall(r"(?m)^slice +from .*: \d+\.\d% of the bits, expires 20", out)), 2)
         self.assertEqual(len(re.findall(r"(?m)^slice +from .* expired 20", out)), 2)
         self.write("present", text(self.PRESENT))
         verified = self.bloomery("verify", "--json", "file", "--present", "present").json
@@ -235,7 +235,7 @@ class Windows(RedisTest):
         self.refused("push", "file", self.f, says="a filter of this name exists")
         self.refused("push", "--shards", 4, "file", self.server.address("new"), says="the number of shards of layers cannot change")
         for words in (["add", "file"], ["union", "-o", "x", "plain", "file"], ["fold", "file", "-o", "x"], ["overlap", "plain", "file"]):
-            self.refused(*words, says="slices of a shared filter with a window")
+            self.refused(*words, says="slices of a shared sliding-window filter")
         self.refused("union", "-o", "x", self.f, "plain", says="a sliding-window filter; pull it alone")
         self.refused("explain", "--now", 1, "local", "a", says="explained as of its newest generation")
         self.refused("explain", "--now", 1, "plain", "a", says="no window of time")

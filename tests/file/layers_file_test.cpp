@@ -386,7 +386,7 @@ TEST(LayersFile, IsForLookupsOnly) {
   const std::optional<error> e = error_of([&] { any_filter::open(folder / "f"); });
   ASSERT_TRUE(e.has_value());
   EXPECT_EQ(e->code(), errc::incompatible);
-  EXPECT_THAT(e->what(), HasSubstr("layers of a filter that has grown"));
+  EXPECT_THAT(e->what(), HasSubstr("layers of a scalable filter"));
   EXPECT_EQ(handle->local(), nullptr);
   EXPECT_NE(layered_filter_of(*handle), nullptr);
   EXPECT_EQ(read_file(folder / "f"), before);

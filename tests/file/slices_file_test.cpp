@@ -333,7 +333,7 @@ TEST(SlicesFile, IsForLookupsOnlyAndNoScalableFilter) {
   const std::optional<error> e = error_of([&] { any_filter::open(folder / "f"); });
   ASSERT_TRUE(e.has_value());
   EXPECT_EQ(e->code(), errc::incompatible);
-  EXPECT_THAT(e->what(), HasSubstr("slices of a shared filter with a window"));
+  EXPECT_THAT(e->what(), HasSubstr("slices of a shared sliding-window filter"));
   EXPECT_EQ(code_of([&] { open_filter(folder / "f", {.mode = access::read_write}); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { scalable_layers(layered_filter::open(folder / "f")); }), errc::incompatible);
 }
