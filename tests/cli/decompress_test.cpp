@@ -141,7 +141,7 @@ TEST(Decompress, OfDataCutShortAnywhereIsAnError) {
         ASSERT_TRUE(thrown) << name << ", " << length << " bytes";
         ASSERT_EQ(thrown->code(), errc::damaged) << name;
         ASSERT_THAT(thrown->what(),
-                    HasSubstr("f: compressed data is truncated: expected further data, found its end after " +
+                    HasSubstr("f: compressed data is truncated: expected further data, found the end after " +
                               std::to_string(length) + " bytes"))
             << name;
       }

@@ -156,7 +156,7 @@ TEST(Choice, LeavesOutLayoutsThatCannotKeepTheTarget) {
   }
   EXPECT_TRUE(all.back().chosen);
   EXPECT_EQ(all.back().why.ground, layout_ground::only_one);
-  EXPECT_THAT(reason_text(all.back()), StartsWith("the only layout within 25% of the least memory (its own)"));
+  EXPECT_THAT(reason_text(all.back()), StartsWith("the only layout within 25% of the least memory (its own size)"));
   EXPECT_EQ(complete({.capacity = 1'000'000'000'000, .target_fpr = 1e-9}).layout, "classic");
 }
 
