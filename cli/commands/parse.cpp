@@ -118,6 +118,7 @@ sorted_words sort_words(const command& verb, std::vector<std::string> words) {
   words = with_empty_values(verb, words);
   const std::string last = words.empty() ? "" : words.back();
   const bool wants_help = asks_for_help(words);
+  const std::vector<std::string> given = words;
   std::reverse(words.begin(), words.end());  // the order that CLI11 expects
   try {
     app.parse(std::move(words));
@@ -140,7 +141,9 @@ sorted_words sort_words(const command& verb, std::vector<std::string> words) {
   }
   bool only_others = false;
   for (const std::string& word : app.remaining()) {
-    const bool is_option = word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0;
+    // "-5" may be a key, but not if it is what CLI11 left of "-05" or "-q5".
+    const bool is_number = word.size() > 1 && std::isdigit(static_cast<unsigned char>(word[1])) != 0;
+    const bool is_option = word.size() > 1 && word[0] == '-' && !(is_number && is_one_of(word, given));
     if (only_others || !is_option)
       sorted.others.push_back(word);
     else if (word == "--")
@@ -172,7 +175,7 @@ std::string original_of(const std::string& unknown, const std::vector<std::strin
   const auto at = std::find_if(words.begin(), end, [&](const std::string& word) {
     return word.starts_with('-') && !word.starts_with("--") && word.ends_with(unknown.substr(1));
   });
-  return unknown.starts_with("--") || at == end || unknown.size() < 3 ? unknown : *at;
+  return unknown.starts_with("--") || at == end || unknown.size() < 2 ? unknown : *at;
 }
 
 void give_positionals(command& verb, const std::vector<std::string>& words) {

@@ -22,6 +22,11 @@ class Words(CommandTest):
             with self.subTest(key=key):
                 self.assertEqual(len(self.bloomery("explain", "--json", "f", key).json["keys"]), 1)
 
+    def test_a_key_that_is_read_as_an_option_in_part_is_refused(self) -> None:
+        for key in "-05", "-q5", "-00.5":
+            with self.subTest(key=key):
+                self.refused("explain", "f", key, says=f"unknown option: found '{key}'")
+
     def test_options_come_before_between_and_after_arguments(self) -> None:
         with open(self.path("lines"), "wb") as file:
             file.write(b"one\nnone\n")
