@@ -169,13 +169,15 @@ sorted_words sort_words(const command& verb, std::vector<std::string> words) {
   verb.refuse("unknown option", "", "", quoted(word), hint);
 }
 
-// The word of the command line that CLI11 reports as unknown. Of "-0.5" it takes "-0" and reports "-.5".
+// The word of the command line that CLI11 reports as unknown: of "-0.5" it takes "-0" and reports "-.5". An unknown
+// letter of several is reported alone.
 std::string original_of(const std::string& unknown, const std::vector<std::string>& words) {
   const auto end = std::find(words.begin(), words.end(), "--");
   const auto at = std::find_if(words.begin(), end, [&](const std::string& word) {
     return word.starts_with('-') && !word.starts_with("--") && word.ends_with(unknown.substr(1));
   });
-  return unknown.starts_with("--") || at == end || unknown.size() < 2 ? unknown : *at;
+  const bool is_letter = unknown.size() == 2 && std::isalpha(static_cast<unsigned char>(unknown[1])) != 0;
+  return unknown.starts_with("--") || at == end || is_letter ? unknown : *at;
 }
 
 void give_positionals(command& verb, const std::vector<std::string>& words) {
