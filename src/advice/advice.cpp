@@ -9,6 +9,7 @@
 
 #include "advice/requirements.hpp"
 #include "math/rates.hpp"
+#include "platform/machine.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +21,6 @@ namespace bloomery {
 namespace {
 
 // ---- the structures
-
-constexpr std::uint32_t cache_line_bits = 512;
 
 // Cache lines that a lookup may touch. A block is aligned to its size. For sliding, includes the line of the stamp.
 std::uint32_t lines_of(const params& p) {

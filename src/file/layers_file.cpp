@@ -8,6 +8,7 @@
 
 #include "file/fields.hpp"
 #include "file/format.hpp"
+#include "platform/machine.hpp"
 #include "platform/posix.hpp"
 #include "registry/tables.hpp"
 
@@ -59,7 +60,6 @@ constexpr std::size_t at_keys = 32;   // version 1
 constexpr std::size_t at_start = 32;  // version 2
 constexpr std::size_t at_layer_checksum = 40;
 
-constexpr std::uint32_t line_bits = 512;
 constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t longest_window = (std::uint64_t{1} << 53) - 1;  // milliseconds
 constexpr std::uint64_t latest = std::uint64_t{1} << 58;                // milliseconds since 1970
@@ -116,7 +116,8 @@ std::string problem_of_slice(const layered_params& p, const filter_layer& layer,
 }
 
 std::string problem_of_layer(const geometry& g, std::uint64_t shards, const layout_row& layout) {
-  if (g.bits == 0 || g.bits % line_bits != 0 || g.bits > most / shards) return "the size of a layer is out of range";
+  if (g.bits == 0 || g.bits % cache_line_bits != 0 || g.bits > most / shards)
+    return "the size of a layer is out of range";
   if (g.probes == 0 || g.probes > max_probes) return "the number of probes is out of range";
   if (layout.fixed_probes != 0 && g.probes != layout.fixed_probes)
     return "the number of probes differs from that of the layout";

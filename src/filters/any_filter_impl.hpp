@@ -16,6 +16,7 @@
 #include "file/page_check.hpp"
 #include "filters/hash_keys.hpp"
 #include "filters/removal.hpp"
+#include "platform/machine.hpp"
 #include "registry/fuse_row.hpp"
 #include "registry/tables.hpp"
 #include "registry/windows.hpp"
@@ -399,9 +400,8 @@ struct any_filter::impl {
 
   // Lookups of text by hash64 alone. Blocks of one cache line at most are prefetched while keys are hashed.
   [[gnu::noinline]] void look_up_text(key_span keys, std::uint64_t* bitmap) const {
-    constexpr std::uint32_t line_bits = 512;
     detail::block_prefetch blocks;
-    if (layout->block_bits <= line_bits)
+    if (layout->block_bits <= cache_line_bits)
       blocks = {data, parameters.geometry.bits / layout->block_bits, layout->block_bits / 8};
     std::array<std::string_view, 128> views;
     std::array<std::uint64_t, views.size()> hash64s;

@@ -12,6 +12,7 @@
 
 #include "filters/hash_keys.hpp"
 #include "filters/slices.hpp"
+#include "platform/machine.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -147,10 +148,9 @@ class layered_handle final : public filter_handle {
       shown.number = static_cast<std::int64_t>(number);
       for (const std::uint64_t cell : filter_.cells(i, hash))
         shown.cells.push_back({cell, test_bit(filter_.bytes_of(i).data(), cell) ? 1u : 0u});
-      constexpr std::uint64_t line_bits = 512;
-      shown.block = shown.cells.front().cell / line_bits;
-      shown.blocks = filter_.layers()[i].geometry.bits / line_bits;
-      shown.bytes = line_bits / 8;
+      shown.block = shown.cells.front().cell / cache_line_bits;
+      shown.blocks = filter_.layers()[i].geometry.bits / cache_line_bits;
+      shown.bytes = cache_line_bits / 8;
       shown.first_byte = shown.block * shown.bytes;
     }
     return result;

@@ -9,6 +9,7 @@
 // between the two renames, the new log is beside the unfinished filter with the same number: format::finish_renames()
 // then performs the second rename.
 #include "filters/rebuilding_impl.hpp"
+#include "platform/machine.hpp"
 
 #include <bloomery/error.hpp>
 
@@ -35,7 +36,6 @@ namespace {
 // cache line are left out: they need more memory and are not faster.
 std::string layout_for(double rate) {
   constexpr std::uint64_t many = 1'000'000;
-  constexpr std::uint32_t line_bits = 512;
   struct candidate {
     std::string_view name;
     double bits;
@@ -43,7 +43,7 @@ std::string layout_for(double rate) {
   std::vector<candidate> quickest_first;
   double best = HUGE_VAL;
   for (const layout_row& row : layout_rows()) {
-    if (row.bulk == nullptr || row.block_bits < line_bits) continue;
+    if (row.bulk == nullptr || row.block_bits < cache_line_bits) continue;
     candidate& c = quickest_first.emplace_back(candidate{row.name, HUGE_VAL});
     try {
       c.bits = static_cast<double>(row.geometry_for(many, rate).bits);

@@ -7,6 +7,7 @@
 #include "layouts/row_of.hpp"
 #include "layouts/sliding_positions.hpp"
 #include "math/rates.hpp"
+#include "platform/machine.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,8 +23,6 @@ template <std::uint32_t Bytes>
 constexpr const char* name_of_blocks = Bytes == layouts::sliding::block_bytes ? "sliding" : "sliding64";
 
 static_assert(probe_sequence::multiplier == kernels::window_multiplier && probe_sequence::step == kernels::window_step);
-
-constexpr std::uint64_t line_bytes = 64;
 
 // A group of keys, their blocks and the positions of their cells.
 template <std::uint32_t Bytes>
@@ -42,7 +41,8 @@ struct key_group {
       at[i] = blocks::block_at(g, hash64s[i]);
       if (!far) continue;
       // Most cache lines of a block contain a cell of the key. Determining which costs more than prefetching all.
-      for (std::uint64_t line = 0; line < Bytes; line += line_bytes) __builtin_prefetch(bytes + at[i] + line, 0, 2);
+      for (std::uint64_t line = 0; line < Bytes; line += cache_line_bytes)
+        __builtin_prefetch(bytes + at[i] + line, 0, 2);
     }
   }
 };

@@ -3,6 +3,8 @@
 // grown then read the newest layer only.
 #pragma once
 
+#include "platform/machine.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -15,7 +17,7 @@ namespace bloomery::redis {
 
 class closed_layers {
  public:
-  static constexpr std::uint64_t line_bytes = 64;
+  static constexpr std::uint64_t line_bytes = cache_line_bytes;
 
   /// @param most_bytes  total size of all copies; 0: no copies
   explicit closed_layers(std::uint64_t most_bytes) noexcept : most_bytes_(most_bytes) {}

@@ -1,4 +1,5 @@
 // Explanation of a lookup on servers: the cells of a key and their values.
+#include "platform/machine.hpp"
 #include "redis/filter/impl.hpp"
 
 #include <bloomery/detail/bits.hpp>
@@ -12,9 +13,7 @@
 namespace bloomery {
 namespace {
 
-constexpr std::uint64_t line_bytes = 64;
-
-using line_of_bytes = std::array<std::uint8_t, line_bytes>;
+using line_of_bytes = std::array<std::uint8_t, cache_line_bytes>;
 
 // Bytes beyond the end of a string count as 0.
 line_of_bytes read_line(redis::router& router, const redis_address& address, const std::string& key,
@@ -22,7 +21,7 @@ line_of_bytes read_line(redis::router& router, const redis_address& address, con
   line_of_bytes line{};
   redis::batch one;
   one.begin(redis::slot_of(key), redis::mode::read);
-  one.command({"GETRANGE", key, std::to_string(first_byte), std::to_string(first_byte + line_bytes - 1)});
+  one.command({"GETRANGE", key, std::to_string(first_byte), std::to_string(first_byte + cache_line_bytes - 1)});
   router.run(one, [&](std::size_t, redis::reply r) {
     redis::throw_if_error(r, address, "explain a key");
     const std::string_view bytes = r.text();
@@ -51,7 +50,7 @@ key_explanation redis_filter::impl::explain(key_span one_key) {
   refresh({&result.shard, 1});
   const redis::shard_view& shard = view(result.shard);
   const std::uint64_t cell_bits = cell_bits_of(p);
-  const std::uint64_t cells_of_line = 8 * line_bytes / cell_bits;
+  const std::uint64_t cells_of_line = 8 * cache_line_bytes / cell_bits;
   for (std::size_t i = shard.layers.size(); i-- > 0;) {
     const redis_layer& layer = shard.layers[i];
     std::vector<std::uint64_t> cells(layer.probes);
@@ -60,9 +59,9 @@ key_explanation redis_filter::impl::explain(key_span one_key) {
     shown.number = shard.numbers[i];
     shown.server_key = redis::layer_key(description, result.shard, shard, i);
     shown.blocks = layer.lines;
-    shown.bytes = line_bytes;
+    shown.bytes = cache_line_bytes;
     shown.block = cells.front() / cells_of_line - result.shard * layer.lines;
-    shown.first_byte = shown.block * line_bytes;
+    shown.first_byte = shown.block * cache_line_bytes;
     const line_of_bytes line = read_line(router, address, shown.server_key, shown.first_byte);
     for (std::uint64_t cell : cells) {
       cell -= result.shard * layer.lines * cells_of_line;

@@ -5,6 +5,7 @@
 // header is read and the group is repeated. Older layers have no version: the bytes after their lines, which no client
 // writes, show that they were not evicted. Layers with many lookups are copied (closed_layers.hpp).
 #include "redis/filter/lookup.hpp"
+#include "platform/machine.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/sliding.hpp>
@@ -32,8 +33,7 @@ namespace {
 constexpr std::size_t look_up_keys = 256;         // keys per group
 constexpr std::size_t look_up_bytes = 512 << 10;  // bytes of a group's replies, for filters with many layers
 constexpr unsigned replica_rounds = 2;  // after these the master is used, because a replica may lag far behind
-constexpr std::size_t line_bytes = redis::closed_layers::line_bytes;
-constexpr std::size_t end_bytes = 16;  // bytes after the lines of a layer
+constexpr std::size_t end_bytes = 16;   // bytes after the lines of a layer
 
 }  // namespace
 
@@ -128,12 +128,12 @@ void redis_filter::impl::use_copies(key_group& g, const order& keys, std::size_t
     g.sources[l] = layer_source::lines;
     const redis_layer& layer = v.layers[l];
     const auto copy = closed_layers_.find(g.shard, v.numbers[l]);
-    if (copy.size() != layer.lines * line_bytes) continue;
+    if (copy.size() != layer.lines * cache_line_bytes) continue;
     g.sources[l] = layer_source::copy;
     for (std::size_t n = 0; n < g.count; ++n) {
       if (g.known[n] != 0) continue;
       const std::uint64_t hash64 = keys[g.first + n].first;
-      const std::uint8_t* line = copy.data() + line_of(layer, g.shard, hash64) * line_bytes;
+      const std::uint8_t* line = copy.data() + line_of(layer, g.shard, hash64) * cache_line_bytes;
       g.known[n] = line_has(line, cells_of(layer, g.shard, hash64), layout->cell_bits) ? 1 : 0;
     }
   }
@@ -158,7 +158,7 @@ void redis_filter::impl::add_look(key_group& g, const order& keys, std::size_t u
   for (std::size_t l = 0; l < upto; ++l) {
     if (g.sources[l] == layer_source::none) continue;
     name = redis::layer_key(description, g.shard, v, l);
-    const std::uint64_t all = v.layers[l].lines * line_bytes;
+    const std::uint64_t all = v.layers[l].lines * cache_line_bytes;
     const bool is_closed = l + 1 < v.layers.size();
     if (is_closed && g.sources[l] == layer_source::lines && how != redis::access::look_up_on_replica &&
         closed_layers_.is_worth_a_copy(g.shard, v.numbers[l], v.layers[l].lines, wanted)) {
@@ -166,7 +166,8 @@ void redis_filter::impl::add_look(key_group& g, const order& keys, std::size_t u
       add(0, all + end_bytes);
     } else if (g.sources[l] == layer_source::lines) {
       for (std::size_t n = 0; n < g.count; ++n) {
-        if (g.known[n] == 0) add(line_of(v.layers[l], g.shard, keys[g.first + n].first) * line_bytes, line_bytes);
+        if (g.known[n] == 0)
+          add(line_of(v.layers[l], g.shard, keys[g.first + n].first) * cache_line_bytes, cache_line_bytes);
       }
       if (is_closed) add(all, end_bytes);
     } else if (how == redis::access::write) {
@@ -195,7 +196,7 @@ std::optional<std::int64_t> redis_filter::impl::take_look(const key_group& g, co
         if (g.known[n] != 0) continue;
         const std::string_view line = r.text();
         r = r.next();
-        if (line.size() != line_bytes) {
+        if (line.size() != cache_line_bytes) {
           hole = v.numbers[l];
         } else if (has[n] == 0) {
           look(l, n, bytes_of(line));
@@ -206,12 +207,12 @@ std::optional<std::int64_t> redis_filter::impl::take_look(const key_group& g, co
     } else if (g.sources[l] == layer_source::whole) {
       const std::string_view all = r.text();
       r = r.next();
-      if (all.size() != layer.lines * line_bytes + end_bytes) {
+      if (all.size() != layer.lines * cache_line_bytes + end_bytes) {
         hole = v.numbers[l];
         continue;
       }
       for (std::size_t n = 0; n < g.count; ++n) {
-        if (has[n] == 0) look(l, n, bytes_of(all) + line_number(n) * line_bytes);
+        if (has[n] == 0) look(l, n, bytes_of(all) + line_number(n) * cache_line_bytes);
       }
       closed_layers_.keep(g.shard, v.numbers[l], all.substr(0, all.size() - end_bytes));
       continue;
@@ -294,7 +295,7 @@ std::vector<std::uint32_t> redis_filter::impl::look_once(std::span<const std::ui
   std::size_t most_layers = 1;
   for (const auto& [hash64, i] : keys) most_layers = std::max(most_layers, view(shard_of(hash64)).layers.size());
   std::vector<key_group> groups =
-      groups_of(keys, std::clamp<std::size_t>(look_up_bytes / (line_bytes * most_layers), 1, look_up_keys));
+      groups_of(keys, std::clamp<std::size_t>(look_up_bytes / (cache_line_bytes * most_layers), 1, look_up_keys));
   commands.clear();
   for (key_group& g : groups) {
     commands.begin(redis::slot_of(redis::header_key(description, g.shard)), of_master ? mode::write : mode::read);
@@ -407,10 +408,10 @@ bool redis_filter::impl::copy_has(std::uint64_t shard, const shard_view& v, std:
   for (std::size_t l = 0; l < v.layers.size(); ++l) {
     const auto held = copy_.find({shard, v.numbers[l]});
     const redis_layer& layer = v.layers[l];
-    if (held == copy_.end() || held->second.size() != layer.lines * line_bytes) continue;
+    if (held == copy_.end() || held->second.size() != layer.lines * cache_line_bytes) continue;
     if (description.has_window() && is_over(v.numbers[l])) continue;
     const std::uint64_t line = line_of(layer, shard, hash64);
-    if (line_has(held->second.data() + line * line_bytes, cells_of(layer, shard, hash64), 1)) return true;
+    if (line_has(held->second.data() + line * cache_line_bytes, cells_of(layer, shard, hash64), 1)) return true;
   }
   return false;
 }
@@ -419,9 +420,9 @@ void redis_filter::impl::keep_copy(std::uint64_t shard, std::int64_t number, con
                                    std::uint64_t line, std::string_view bytes) {
   if (description.counts()) return;  // counters may decrease
   auto& held = copy_[{shard, number}];
-  held.resize(static_cast<std::size_t>(layer.lines) * line_bytes);
-  for (std::size_t i = 0; i < line_bytes; ++i) {
-    held[static_cast<std::size_t>(line) * line_bytes + i] |= static_cast<std::uint8_t>(bytes[i]);
+  held.resize(static_cast<std::size_t>(layer.lines) * cache_line_bytes);
+  for (std::size_t i = 0; i < cache_line_bytes; ++i) {
+    held[static_cast<std::size_t>(line) * cache_line_bytes + i] |= static_cast<std::uint8_t>(bytes[i]);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/sizing.hpp>
 
+#include "platform/machine.hpp"
 #include "redis/filter/meta.hpp"
 #include "registry/tables.hpp"
 #include "registry/windows.hpp"
@@ -20,7 +21,6 @@
 namespace bloomery {
 namespace {
 
-constexpr std::uint64_t line_bytes = 64;
 constexpr std::uint64_t stamp_bytes = 16;
 constexpr std::uint64_t string_overhead = 10;  // header of a string of more than 64 KiB, and its terminating zero
 constexpr std::uint64_t key_overhead = 160;    // entry, name and object of a key, measured
@@ -37,8 +37,8 @@ std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) { return a / b + (a %
 
 // The number of lines that fits into the allocation for this many lines.
 std::uint64_t rounded_lines(std::uint64_t lines) {
-  return (allocated_bytes(line_bytes * lines + stamp_bytes + string_overhead) - stamp_bytes - string_overhead) /
-         line_bytes;
+  return (allocated_bytes(cache_line_bytes * lines + stamp_bytes + string_overhead) - stamp_bytes - string_overhead) /
+         cache_line_bytes;
 }
 
 // The largest number of lines up to this limit that uses an allocation completely.

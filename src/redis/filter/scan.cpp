@@ -1,4 +1,5 @@
 // Operations on all bits of a shared filter: counting, reading, pulling and merging.
+#include "platform/machine.hpp"
 #include "redis/filter/impl.hpp"
 #include "redis/filter/lookup.hpp"
 #include "redis/filter/scripts.hpp"
@@ -213,8 +214,6 @@ estimate redis_filter::card() {
 
 namespace {
 
-constexpr std::uint64_t line_bytes = 64;
-
 struct run_of_lines {
   std::uint64_t shard;
   std::int64_t layer;
@@ -226,7 +225,7 @@ struct run_of_lines {
 // Calls work(first, lines) with runs of the lines 0 .. lines - 1: all of them, or the fraction `share`.
 template <class Work>
 void each_run(std::uint64_t lines, double share, Work work) {
-  constexpr std::uint64_t lines_of_piece = piece / line_bytes;
+  constexpr std::uint64_t lines_of_piece = piece / cache_line_bytes;
   constexpr std::uint64_t sampled = 64;
   if (share >= 1) {
     for (std::uint64_t at = 0; at < lines; at += lines_of_piece) work(at, std::min(lines_of_piece, lines - at));
@@ -251,7 +250,7 @@ void redis_filter::read_lines(std::uint64_t most, const std::function<void(const
   const redis::meta m = b.description;
   std::uint64_t all = 0;
   for (std::uint64_t s = 0; s < m.shards(); ++s) {
-    for (const redis_layer& layer : b.view(s).layers) all += layer.lines * line_bytes;
+    for (const redis_layer& layer : b.view(s).layers) all += layer.lines * cache_line_bytes;
   }
   const double share = all <= most ? 1 : static_cast<double>(most) / static_cast<double>(all);
 
@@ -262,8 +261,8 @@ void redis_filter::read_lines(std::uint64_t most, const std::function<void(const
     for (const run_of_lines& one : runs) {
       b.commands.begin(redis::slot_of(redis::header_key(m, one.shard)), from_master);
       for (const std::string& name : one.names) {
-        b.commands.command({"GETRANGE", name, std::to_string(one.first * line_bytes),
-                            std::to_string((one.first + one.lines) * line_bytes - 1)});
+        b.commands.command({"GETRANGE", name, std::to_string(one.first * cache_line_bytes),
+                            std::to_string((one.first + one.lines) * cache_line_bytes - 1)});
       }
     }
     impl::hole_list holes;
@@ -273,7 +272,7 @@ void redis_filter::read_lines(std::uint64_t most, const std::function<void(const
           std::string_view text = r.text();
           // A client that does not know yet that the layer is closed may write to its former name.
           if (one.names.size() > 1 && !r.next().text().empty()) text = r.next().text();
-          if (text.size() != one.lines * line_bytes) {
+          if (text.size() != one.lines * cache_line_bytes) {
             holes.emplace_back(one.shard, one.layer);
             return;
           }
@@ -293,7 +292,7 @@ void redis_filter::read_lines(std::uint64_t most, const std::function<void(const
     for (std::size_t l = 0; l < v.layers.size(); ++l) {
       each_run(v.layers[l].lines, share, [&](std::uint64_t first, std::uint64_t lines) {
         runs.push_back({s, v.numbers[l], names_of(m, s, v, l), first, lines});
-        bytes += lines * line_bytes;
+        bytes += lines * cache_line_bytes;
         if (runs.size() == most_runs || bytes >= pieces * piece) fetch();
       });
     }
