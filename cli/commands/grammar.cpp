@@ -32,7 +32,7 @@ argument& argument::suggest(const std::string& values) {
   suggestions.clear();
   std::istringstream stream(values);
   for (std::string value; std::getline(stream >> std::ws, value, ',');) suggestions.push_back(value);
-  return *this;
+  return not_empty();
 }
 
 argument& argument::one_of(std::vector<std::string> values) {
