@@ -137,14 +137,6 @@ TEST_P(DemoSessionOfAKind, UndoRestoresTheVeryBytesStepByStep) {
   EXPECT_EQ(code_of([&] { e.undo(); }), errc::incompatible);
 }
 
-std::string name_of_kind(const testing::TestParamInfo<json>& kind) {
-  std::string name;
-  for (const char c : kind.param.dump()) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) name += c;
-  }
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(Kinds, DemoSessionOfAKind, testing::ValuesIn(all_kinds(60)), name_of_kind);
 
 TEST(DemoSession, RemovingByForceLosesExactlyTheKeysThatShareABit) {
