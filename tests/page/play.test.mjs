@@ -61,7 +61,8 @@ test(
   },
 );
 
-test("Size, hashes and FPR follow from each other", async (page) => {
+const status400 = { expects: [/status of 400/] };
+test("Size, hashes and FPR follow from each other, and invalid numbers are reported", status400, async (page) => {
   const view = new PlayView(page);
   const suggested = (name) => () => view.field(name).getAttribute("placeholder");
   await view.open("/#play?layout=classic&capacity=20&rate=0.05");
@@ -77,11 +78,7 @@ test("Size, hashes and FPR follow from each other", async (page) => {
   assert.equal(await view.field("Bits (m)").inputValue(), "");
   await view.field("Keys (n)").fill("1,234,567"); // as the page writes it
   await view.told(/New filter: 7,712,314 bits, 4 hashes/); // as `bloomery plan` has it for classic
-});
 
-const status400 = { expects: [/status of 400/] };
-test("An invalid number is reported beside its field, and the input stays", status400, async (page) => {
-  const view = new PlayView(page);
   const invalid = (name) => () => view.field(name).getAttribute("aria-invalid");
   await page.goto("/#play?scheme=pharo&capacity=10&rate=7&keys=Madrid");
   await view.shows("Enter a number between 0 and 1, or a percentage");
@@ -180,43 +177,36 @@ test("Undo reverts the last step, and Clear reverts all", async (page) => {
   assert.equal(await view.key.inputValue(), "");
 });
 
+const lossy = { limit: 60, expects: [/ERR_/] };
 const large = "/#play?layout=split_block512&capacity=600000&rate=0.01";
 
-test(
-  "Many pasted lines are one step for Undo, even after an outage",
-  { limit: 60, expects: [/ERR_/] },
-  async (page) => {
-    const view = new PlayView(page);
-    const count = 120_000; // two requests
-    await view.open(large);
-    await view.add("alice");
-    const alone = await view.setBits.innerText();
-
-    for (const outage of [false, true]) {
-      await view.paste(numbered(count, "\r\n"));
-      await page.getByRole("progressbar").waitFor();
-      await view.told(/Added 120,000 keys/, 30);
-      assert.equal(await view.ask(`line ${count - 1}`), "maybe");
-      if (outage) {
-        await disconnect(page, "**/undo", { times: 1 });
-        await view.press("Undo");
-        await view.outage.first().waitFor();
-        await becomes(() => view.outage.count(), 0);
-      }
-      await view.undo();
-      await becomes(view.setBits, alone);
-    }
-
-    await view.undo();
-    await becomes(view.setBits, /^0 of/);
-  },
-);
-
-test("A long paste can be stopped", { limit: 60 }, async (page) => {
+test("Many pasted lines are one step for Undo, even after an outage, and can be stopped", lossy, async (page) => {
   const view = new PlayView(page);
+  const count = 120_000; // two requests
   await view.open(large);
-  let pressed;
-  const stop = new Promise((resolve) => (pressed = resolve));
+  await view.add("alice");
+  const alone = await view.setBits.innerText();
+
+  for (const outage of [false, true]) {
+    await view.paste(numbered(count, "\r\n"));
+    await page.getByRole("progressbar").waitFor();
+    await view.told(/Added 120,000 keys/, 30);
+    assert.equal(await view.ask(`line ${count - 1}`), "maybe");
+    if (outage) {
+      await disconnect(page, "**/undo", { times: 1 });
+      await view.press("Undo");
+      await view.outage.first().waitFor();
+      await becomes(() => view.outage.count(), 0);
+    }
+    await view.undo();
+    await becomes(view.setBits, alone);
+  }
+
+  await view.undo();
+  await becomes(view.setBits, /^0 of/);
+
+  let stopped;
+  const stop = new Promise((resolve) => (stopped = resolve));
   let pieces = 0;
   await page.route("**/add", async (route) => {
     if (++pieces === 2) await stop; // or it ends before Stop can be pressed
@@ -224,7 +214,7 @@ test("A long paste can be stopped", { limit: 60 }, async (page) => {
   });
   await view.paste(numbered(500_000));
   await view.press("Stop");
-  pressed();
+  stopped();
   await view.told(/^\+\s*Stopped after [12]00,000 keys/, 30);
   assert.equal(await view.ask("line 0"), "maybe");
 });
@@ -340,7 +330,7 @@ test("Keys and zooming explore the bits without a mouse", async (page) => {
   await view.shows("Each square stands for 512 bits.");
 });
 
-test("The mouse shows which keys set a bit, zooms and drags", async (page) => {
+test("The mouse shows which keys set a bit, zooms and drags, and insertions are drawn", async (page) => {
   const view = new PlayView(page);
   await view.open("/#play?layout=classic&capacity=200&rate=0.01");
   await view.press("Add random addresses");
@@ -361,6 +351,14 @@ test("The mouse shows which keys set a bit, zooms and drags", async (page) => {
   await eventually(async () => assert((await bit()) > first + 40));
   await page.mouse.wheel(0, 400);
   await view.button("Reset zoom").waitFor();
+
+  const picture = () => view.canvas.evaluate((canvas) => canvas.toDataURL());
+  await view.open("/#play?layout=classic&capacity=10000&rate=0.01");
+  for (let i = 0; i < 3; ++i) {
+    const before = await picture();
+    await view.add(`key ${i}`);
+    await eventually(async () => assert.notEqual(await picture(), before));
+  }
 });
 
 /** The colours of the first 48 cells in the picture. */
@@ -400,17 +398,6 @@ for (const dark of [false, true]) {
     await isDrawn(0);
   });
 }
-
-test("An insertion is drawn in a large filter", async (page) => {
-  const view = new PlayView(page);
-  const picture = () => view.canvas.evaluate((canvas) => canvas.toDataURL());
-  await view.open("/#play?layout=classic&capacity=10000&rate=0.01");
-  for (let i = 0; i < 3; ++i) {
-    const before = await picture();
-    await view.add(`key ${i}`);
-    await eventually(async () => assert.notEqual(await picture(), before));
-  }
-});
 
 // ---- languages, sizes, accessibility ----
 
