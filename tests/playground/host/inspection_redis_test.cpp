@@ -35,9 +35,7 @@ using bloomery::any_filter;
 using bloomery::redis_filter;
 using bloomery::redis_growth;
 using bloomery::redis_params;
-using bloomery::playground::inspect_filter;
-using bloomery::playground::inspection;
-using bloomery::playground::json;
+using namespace bloomery::playground;
 
 std::unique_ptr<inspection> inspect_on_server(const std::string& address) {
   bloomery::redis::open_options options;

@@ -38,9 +38,7 @@ using bloomery::any_filter;
 using bloomery::params;
 using bloomery::window_of_keys;
 using bloomery::window_of_time;
-using bloomery::playground::inspect_filter;
-using bloomery::playground::inspection;
-using bloomery::playground::json;
+using namespace bloomery::playground;
 
 class InspectedFile : public testing::Test {
  protected:
