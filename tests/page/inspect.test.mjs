@@ -302,6 +302,32 @@ test("A filter is found under its number in another program", { expects: [/net::
   assert.equal(await view.rate("certified"), before);
 });
 
+test("A restarted program's numbers appear, even if they have the same version", async (page) => {
+  const view = new InspectView(page);
+  let restart;
+  const restarted = new Promise((resolve) => (restart = resolve));
+  let session = "first";
+  void restarted.then(() => (session = "another"));
+  await page.route(/\/api\/1\/(about|inspections)/, async (route) => {
+    const seen = Number(new URL(route.request().url()).searchParams.get("after"));
+    if (seen > 0 && session === "another") return; // no further changes
+    if (seen > 0) await restarted;
+    const url = route
+      .request()
+      .url()
+      .replace(/after=\d+/, "after=0");
+    const said = await (await route.fetch({ url })).json();
+    const certified = (session === "another" ? 2 : 1) * (said.certified ?? 0);
+    return route.fulfill({ json: { ...said, session, certified, version: said.version && 1 } });
+  });
+  await view.open(full);
+  const before = await view.rate("certified");
+
+  restart();
+
+  await eventually(async () => assert((await view.rate("certified")) > 1.9 * before));
+});
+
 test("A program without filters is not reported as silent", { expects: [/net::ERR/, /404/] }, async (page) => {
   const view = new InspectView(page);
   const startAnew = await twoPrograms(page, []);
