@@ -11,6 +11,7 @@
 #include "file/format.hpp"
 
 #include "memory_file.hpp"
+#include "mutation.hpp"
 #include "require.hpp"
 
 #include <algorithm>
@@ -19,18 +20,18 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
-
 namespace {
 
 using namespace bloomery;
+using bloomery_fuzz::get;
 using bloomery_fuzz::memory_file;
+using bloomery_fuzz::mutate_field;
+using bloomery_fuzz::put;
 using bloomery_fuzz::works;
 
 // Offsets from docs/format.md.
@@ -63,18 +64,6 @@ void add(any_filter& filter) {
     filter.insert(std::uint64_t{42});
     require(filter.may_contain(std::uint64_t{42}), "an inserted key is found");
   }
-}
-
-template <class T>
-T get(const std::uint8_t* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
-template <class T>
-void put(std::uint8_t* at, T value) {
-  std::memcpy(at, &value, sizeof value);
 }
 
 }  // namespace
@@ -126,37 +115,33 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 // Corrects the checksums of the file or of parts of it, as far as its length allows.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
                                                unsigned seed) {
-  std::minstd_rand random(seed);
-  const auto often = [&](unsigned percent) { return random() % 100 < percent; };
-  if (size >= page_bytes && often(50)) {
+  bloomery_fuzz::choices random(seed);
+  if (size >= page_bytes && random.often(50)) {
     // Mutates a header field: plain mutation rarely hits the 180 bytes of the header.
-    const std::size_t at = 4 * (random() % 47);
-    std::array<std::uint8_t, 8> field;
-    std::copy_n(data + at, field.size(), field.begin());
-    LLVMFuzzerMutate(field.data(), field.size(), field.size());
-    std::copy(field.begin(), field.end(), data + at);
+    const std::size_t at = 4 * random.below(47);
+    mutate_field(data + at);
   } else {
     size = LLVMFuzzerMutate(data, size, max_size);
   }
-  if (size < page_bytes || often(10)) return size;
+  if (size < page_bytes || random.often(10)) return size;
 
   std::memcpy(data,
               "\x89"
               "BLMR\r\n\x1A\1\0\0\0\0\x10\0\0",
               16);
-  if (often(50)) put(data + at_bits, get<std::uint64_t>(data + at_bits) % (std::uint64_t{8} * max_size));
-  if (often(50)) put(data + at_metadata_bytes, get<std::uint64_t>(data + at_metadata_bytes) % 64);
+  if (random.often(50)) put(data + at_bits, get<std::uint64_t>(data + at_bits) % (std::uint64_t{8} * max_size));
+  if (random.often(50)) put(data + at_metadata_bytes, get<std::uint64_t>(data + at_metadata_bytes) % 64);
   for (const std::size_t slot : format::slot_at) {
-    if (often(90)) put(data + slot + 56, format::checksum({data + slot, 56}));
+    if (random.often(90)) put(data + slot + 56, format::checksum({data + slot, 56}));
   }
   const std::uint64_t metadata_bytes = get<std::uint64_t>(data + at_metadata_bytes);
   const format::extents parts = format::extents_for(get<std::uint64_t>(data + at_bits), metadata_bytes);
   put(data + at_file_bytes, parts.file_bytes);
-  if (metadata_bytes <= max_size && parts.file_bytes <= max_size && often(90)) {
+  if (metadata_bytes <= max_size && parts.file_bytes <= max_size && random.often(90)) {
     if (size < parts.file_bytes) std::fill(data + size, data + parts.file_bytes, std::uint8_t{0});
     size = parts.file_bytes;
     put(data + at_metadata_checksum, format::checksum({data + parts.metadata_at, metadata_bytes}));
-    for (std::uint64_t number = 0; number < parts.pages && often(98); ++number) {
+    for (std::uint64_t number = 0; number < parts.pages && random.often(98); ++number) {
       const std::span<const std::uint8_t, page_bytes> content(data + page_bytes * (number + 1), page_bytes);
       put(data + parts.checksums_at + 8 * number, format::page_checksum(content));
     }

@@ -14,6 +14,7 @@
 #include "file/layers_file.hpp"
 
 #include "memory_file.hpp"
+#include "mutation.hpp"
 #include "require.hpp"
 
 #include <algorithm>
@@ -22,16 +23,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <random>
 #include <span>
 #include <vector>
-
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
 namespace {
 
 using namespace bloomery;
 using bloomery_fuzz::memory_file;
+using bloomery_fuzz::mutate_field;
 using bloomery_fuzz::works;
 using format::get;
 using format::put;
@@ -130,21 +129,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 // Corrects the lengths and checksums of the file or of parts of it.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
                                                unsigned seed) {
-  std::minstd_rand random(seed);
-  const auto often = [&](unsigned percent) { return random() % 100 < percent; };
-  if (size >= 2 * page_bytes && often(60)) {
+  bloomery_fuzz::choices random(seed);
+  if (size >= 2 * page_bytes && random.often(60)) {
     // Mutates a field of the header or of the table, which plain mutation of the whole file rarely hits.
-    const std::size_t at = often(50) ? 4 * (random() % (at_reserved / 4)) : page_bytes + 4 * (random() % 96);
+    const std::size_t at = random.often(50) ? 4 * random.below(at_reserved / 4) : page_bytes + 4 * random.below(96);
     // Versions 1 and 2 differ in two bits.
-    if (often(5)) put(std::span(data, page_bytes), 8, std::uint32_t{1} + data[8] % 2);
-    std::array<std::uint8_t, 8> field;
-    std::copy_n(data + at, field.size(), field.begin());
-    LLVMFuzzerMutate(field.data(), field.size(), field.size());
-    std::copy(field.begin(), field.end(), data + at);
+    if (random.often(5)) put(std::span(data, page_bytes), 8, std::uint32_t{1} + data[8] % 2);
+    mutate_field(data + at);
   } else {
     size = LLVMFuzzerMutate(data, size, max_size);
   }
-  if (size < 2 * page_bytes || often(10)) return size;
+  if (size < 2 * page_bytes || random.often(10)) return size;
 
   const std::span<std::uint8_t> header(data, page_bytes);
   std::ranges::copy(layers_magic, header.begin());
@@ -152,23 +147,23 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   put(header, 8, std::uint32_t{is_window ? 2u : 1u});
   put(header, 12, std::uint32_t{page_bytes});
   const std::size_t reserved = is_window ? at_reserved : at_window;
-  if (often(90)) std::ranges::fill(header.subspan(reserved, at_checksum - reserved), std::uint8_t{0});
+  if (random.often(90)) std::ranges::fill(header.subspan(reserved, at_checksum - reserved), std::uint8_t{0});
   const std::uint64_t slice = window_of_milliseconds(get<std::uint64_t>(header, at_window)).slice_length();
-  if (is_window && often(95)) put(header, at_slice, slice);
-  if (often(90)) put(header, at_layers, get<std::uint64_t>(header, at_layers) % 16);
-  if (often(90)) put(header, at_metadata_bytes, get<std::uint64_t>(header, at_metadata_bytes) % 64);
+  if (is_window && random.often(95)) put(header, at_slice, slice);
+  if (random.often(90)) put(header, at_layers, get<std::uint64_t>(header, at_layers) % 16);
+  if (random.often(90)) put(header, at_metadata_bytes, get<std::uint64_t>(header, at_metadata_bytes) % 64);
   const auto layers = get<std::uint64_t>(header, at_layers);
   const auto metadata_bytes = get<std::uint64_t>(header, at_metadata_bytes);
-  if (layers <= page_bytes / entry_bytes && metadata_bytes <= max_size && often(95)) {
+  if (layers <= page_bytes / entry_bytes && metadata_bytes <= max_size && random.often(95)) {
     const std::span<std::uint8_t> table(data + page_bytes, entry_bytes * layers);
     std::fill(data + page_bytes + table.size(), data + 2 * page_bytes, std::uint8_t{0});
     std::size_t end = 2 * page_bytes;
     for (std::size_t i = 0; i < layers && end <= max_size; ++i) {
       const std::span<std::uint8_t> entry = table.subspan(entry_bytes * i, entry_bytes);
       auto bits = get<std::uint64_t>(entry, at_bits);
-      if (often(95)) put(entry, at_bits, bits = 512 * (bits / 512 % 8));
+      if (random.often(95)) put(entry, at_bits, bits = 512 * (bits / 512 % 8));
       const auto start = get<std::uint64_t>(entry, at_start);
-      if (is_window && slice != 0 && often(95)) put(entry, at_start, start / slice * slice);
+      if (is_window && slice != 0 && random.often(95)) put(entry, at_start, start / slice * slice);
       const std::size_t bytes = std::min<std::uint64_t>(bits / 8, max_size);
       if (end + bytes > max_size) return size;
       if (size < end + bytes) std::fill(data + size, data + end + bytes, std::uint8_t{0});

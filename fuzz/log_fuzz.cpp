@@ -6,29 +6,29 @@
 #include <bloomery/error.hpp>
 
 #define XXH_INLINE_ALL
+#include "memory_file.hpp"
+#include "mutation.hpp"
 #include "require.hpp"
 
 #include <xxhash.h>
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <random>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
-
 namespace {
 
 using namespace bloomery;
+using bloomery_fuzz::get;
+using bloomery_fuzz::memory_file;
+using bloomery_fuzz::put;
+using bloomery_fuzz::works;
 
 // Offsets from docs/format.md.
 constexpr std::size_t header_bytes = key_log::header_bytes;
@@ -43,25 +43,12 @@ std::vector<std::uint64_t> keys_of(const key_log& log, log_reading& seen, std::u
   return keys;
 }
 
-template <class T>
-T get(const std::uint8_t* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
-template <class T>
-void put(std::uint8_t* at, T value) {
-  std::memcpy(at, &value, sizeof value);
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const int fd = ::memfd_create("fuzz", MFD_CLOEXEC);
-  require(fd >= 0 && ::write(fd, data, size) == static_cast<ssize_t>(size), "memfd");
-  const std::string path = "/proc/self/fd/" + std::to_string(fd);
-  try {
+  const memory_file file({data, size});
+  const std::string& path = file.path();
+  works([&] {
     log_reading seen;
     std::vector<std::uint64_t> keys;
     {
@@ -74,8 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(log.estimate_distinct() <= keys.size(), "no more distinct keys than keys");
     }
     if (keys.size() > 1 && seen.keys + seen.lost_keys > (std::uint64_t{1} << 62)) {
-      ::close(fd);
-      return 0;  // its count is at the maximum
+      return;  // its count is at the maximum
     }
     key_log log = key_log::open(path, {.mode = access::read_write});
     const std::vector<std::uint64_t> more = {1, 2, 3};
@@ -90,26 +76,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
               "keys stay after more are appended");
       require((!seen.whole() || after.whole()) && after.torn_bytes == 0, "a writer leaves no torn record");
     }
-  } catch (const error& e) {
-    require(e.what()[0] != '\0', "an error has a message");
-  }
-  ::close(fd);
+  });
   return 0;
 }
 
 // Corrects the checksums of the header and of consecutive records.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
                                                unsigned seed) {
-  std::minstd_rand random(seed);
-  const auto often = [&](unsigned percent) { return random() % 100 < percent; };
+  bloomery_fuzz::choices random(seed);
   size = LLVMFuzzerMutate(data, size, max_size);
-  if (size < header_bytes || often(10)) return size;
+  if (size < header_bytes || random.often(10)) return size;
   std::memcpy(data,
               "\x89"
               "BLML\r\n\x1A\1\0\0\0\0\1\0\0",
               16);
   if (get<std::uint64_t>(data + at_id) == 0) put<std::uint64_t>(data + at_id, 7);
-  if (often(90)) {
+  if (random.often(90)) {
     constexpr std::string_view hash = "xxh3";
     constexpr std::string_view layout = "split_block512";
     std::fill(data + 24, data + at_checksum, std::uint8_t{0});
@@ -121,20 +103,20 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   const auto id = get<std::uint64_t>(data + at_id);
   std::uint64_t before = 0;
   for (std::size_t at = header_bytes; at + record_header_bytes + 8 <= size;) {
-    if (often(5)) {
+    if (random.often(5)) {
       at += 8;
       continue;
     }
     const std::size_t room = (size - at - record_header_bytes) / 8;
-    const auto count = static_cast<std::uint32_t>(1 + random() % std::min<std::size_t>(room, 9));
+    const auto count = static_cast<std::uint32_t>(1 + random.below(std::min<std::size_t>(room, 9)));
     put<std::uint32_t>(data + at, 0x52474F4C);
     put<std::uint32_t>(data + at + 4, count);
-    if (often(95)) put<std::uint64_t>(data + at + 8, before);
+    if (random.often(95)) put<std::uint64_t>(data + at + 8, before);
     put<std::uint64_t>(data + at + 16, id);
     const std::size_t length = record_header_bytes + 8 * std::size_t{count};
     const std::uint64_t sum = XXH3_64bits(data + at, length);
-    put<std::uint64_t>(data + at + 16, often(95) ? sum : sum + 1);
-    before += count + (often(5) ? 3 : 0);
+    put<std::uint64_t>(data + at + 16, random.often(95) ? sum : sum + 1);
+    before += count + (random.often(5) ? 3 : 0);
     at += length;
   }
   return size;

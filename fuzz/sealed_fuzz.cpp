@@ -7,6 +7,7 @@
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/error.hpp>
 
+#include "mutation.hpp"
 #include "require.hpp"
 
 #include <algorithm>
@@ -16,8 +17,6 @@
 #include <cstring>
 #include <span>
 #include <vector>
-
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
 namespace {
 

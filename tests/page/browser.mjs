@@ -256,6 +256,37 @@ export async function eventually(claim, seconds = 15) {
   }
 }
 
+/**
+ * Waits until what `read` returns matches a pattern or equals the expected value. A locator is read as its text:
+ *
+ *   await becomes(page.locator(".said"), /certainly never/);
+ *   await becomes(() => page.url(), /#play$/);
+ */
+export function becomes(read, expected, seconds) {
+  const value = typeof read === "function" ? read : () => read.innerText({ timeout: 1000 });
+  return eventually(async () => {
+    if (expected instanceof RegExp) assert.match(await value(), expected);
+    else assert.deepEqual(await value(), expected);
+  }, seconds);
+}
+
+export const focused = (locator) => becomes(() => locator.evaluate((node) => node === document.activeElement), true);
+
+/** Waits until the element is gone, or asserts that it is not there. */
+export const gone = (locator) => becomes(() => locator.count(), 0);
+
+export const copied = (page) => page.evaluate(() => navigator.clipboard.readText());
+
+/** Follows a link of the page's head to another view. */
+export const follow = (page, name) => page.getByRole("link", { name, exact: true }).click();
+
+/** Makes requests fail, as if there were no server, until the returned function is called. */
+export async function disconnect(page, path = "**/api/**", options = {}) {
+  const refuse = (route) => route.abort("connectionrefused");
+  await page.route(path, refuse, options);
+  return () => page.unroute(path, refuse);
+}
+
 /** Holds the next request to `path` until go() is called; go(how) handles the request in another way. */
 export async function hold(page, path) {
   let go;

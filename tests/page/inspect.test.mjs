@@ -4,20 +4,19 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import {
+  becomes,
   eventually,
   noSeriousFindings,
   noSidewaysScrolling,
   numberOf,
   playground,
-  tableOf,
   tabTo,
   valuesOf,
-  words,
 } from "./browser.mjs";
+import { InspectView, keyLines, rounded, t } from "./inspect_view.mjs";
 
 // ---- the filters ----
 
-const lines = (from, to) => Array.from({ length: to - from }, (_, i) => `key ${from + i}\n`).join("");
 const names = ["full", "small", "growing", "leaving", "half", "sealed", "window"].map((one) => `${one}.bloom`);
 
 /** Sets the first half of the bits, which begin at byte 4096, as no keys would. */
@@ -29,8 +28,8 @@ function fillFirstHalf(file) {
 
 const { test, command, folder } = playground({
   filters: async (folder) => {
-    fs.writeFileSync(path.join(folder, "keys"), lines(0, 5000));
-    fs.writeFileSync(path.join(folder, "few"), lines(0, 300));
+    fs.writeFileSync(path.join(folder, "keys"), keyLines(0, 5000));
+    fs.writeFileSync(path.join(folder, "few"), keyLines(0, 300));
     await command("build", "-q", "-o", "full.bloom", "--layout", "blocked", "-n", "5000", "-p", "2%", "keys");
     await command("build", "-q", "-o", "small.bloom", "--layout", "blocked", "-n", "500", "few");
     await command("build", "-q", "-o", "growing.bloom", "-n", "5000", "few");
@@ -48,32 +47,17 @@ const { test, command, folder } = playground({
 const nothing = playground();
 
 const [full, small, growing, leaving, half, sealed, forgetful] = names.keys();
-const t = words("en");
-
-/** One of the three FPRs in large type. */
-const rate = (page, name) =>
-  eventually(async () => numberOf(await page.locator(`[data-rate=${name}]`).innerText({ timeout: 1000 })));
-
-/** The value of a row in "Parameters". */
-const fact = (page, name) =>
-  page
-    .getByRole("region", { name: t("inspect.parameters") })
-    .locator("dl > div", { has: page.getByText(t(name), { exact: true }) })
-    .locator("dd");
-
-const rounded = (n) => Number(n.toPrecision(3));
-
 const nameOf = (i) => path.join(folder, names[i]);
+const infoOf = async (file, ...options) => JSON.parse(await command("info", "--json", ...options, file));
 
-// ---- the tests ----
+// ---- the numbers ----
 
-test("The three rates match the command's", async (page) => {
-  await page.goto(`/#inspect/${full}`);
+test("The rates, bits and lookups of a filter match the command's, and its tables the API's", async (page) => {
+  const view = new InspectView(page);
+  await view.open(full);
   const shown = {};
-  for (const name of ["promised", "certified", "measured"]) shown[name] = await rate(page, name);
-
-  const info = JSON.parse(await command("info", "--json", "--queries", "100000", "full.bloom"));
-
+  for (const name of ["promised", "certified", "measured"]) shown[name] = await view.rate(name);
+  const info = await infoOf("full.bloom", "--queries", "100000");
   assert.equal(shown.promised, rounded(info.target_rate));
   assert.equal(shown.certified, rounded(info.rate_now));
   const told = await page.getByText("95% confidence").innerText();
@@ -81,36 +65,58 @@ test("The three rates match the command's", async (page) => {
   assert(numberOf(low) <= shown.measured && shown.measured <= numberOf(high), told);
   assert(numberOf(low) < 1.1 * info.rate_now && info.rate_now < 1.1 * numberOf(high), `${told}: ${info.rate_now}`);
   assert.match(await page.locator("dl").first().innerText(), /1 in 50/);
+
+  const said = await (await page.request.get(`/api/1/inspections/${full}`)).json();
+  assert.equal(await view.blocks(), Math.floor(said.filter.cells / said.histogram.block_cells));
+  assert.deepEqual(
+    (await view.table("inspect.forecast")).slice(2).map(([, keys]) => Number(keys)),
+    said.forecast.map((one) => one.keys),
+  );
+  await view.shows("inspect.blocks.said.fits");
+
+  const ask = view.region("inspect.ask.title");
+  await ask.getByRole("textbox").fill("key 17");
+  await page.keyboard.press("Enter");
+  await ask.getByText(t("inspect.ask.maybe"), { exact: true }).waitFor();
+  const explained = JSON.parse(await command("explain", "--json", "full.bloom", "key 17")).keys[0];
+  const bits = explained.bits.map(({ bit }) => bit);
+  assert(new Set(bits).size < bits.length, "two probes of this key select the same bit");
+  assert.equal(await ask.locator("li.set").count(), new Set(bits).size);
+  await ask.getByRole("textbox").fill("<b>never added</b>");
+  await page.keyboard.press("Enter");
+  await ask.getByText("<b>never added</b>").first().waitFor();
 });
 
 test("The squares of the map add up to the number of set bits", async (page) => {
-  await page.goto(`/#inspect/${small}`);
-  const map = page.getByRole("slider");
+  const view = new InspectView(page);
+  const { map } = view;
+  await view.open(small);
   await tabTo(page, map);
   await page.keyboard.press("Home");
   const squares = 1 + Number(await map.getAttribute("aria-valuemax"));
   let sum = 0;
   for (let i = 0; i < squares; ++i) {
-    await eventually(async () => assert.equal(await map.getAttribute("aria-valuenow"), String(i)));
+    await becomes(() => map.getAttribute("aria-valuenow"), String(i));
     const said = valuesOf(t("inspect.heat.part"), await map.getAttribute("aria-valuetext"));
     sum += numberOf(said.ones);
     await page.keyboard.press("ArrowRight");
   }
 
-  const { fill, bits } = JSON.parse(await command("info", "--json", "small.bloom"));
+  const { fill, bits } = await infoOf("small.bloom");
 
   assert(squares > 3);
   assert.equal(sum, Math.round(fill * bits));
-  const { ones } = valuesOf(t("inspect.is.fill.of"), await fact(page, "inspect.is.fill").innerText());
+  const { ones } = valuesOf(t("inspect.is.fill.of"), await view.fact("inspect.is.fill").innerText());
   assert.equal(numberOf(ones), sum);
 });
 
 test("Squares have the shade of their fill ratio, and the pointer selects the square below it", async (page) => {
-  await page.goto(`/#inspect/${half}`);
-  await rate(page, "certified");
+  const view = new InspectView(page);
+  const { map } = view;
+  await view.open(half);
+  await view.rate("certified");
   const { heat, filter } = await (await page.request.get(`/api/1/inspections/${half}`)).json();
   const share = heat.ones.map((n, i) => n / Math.min(heat.cells_of_range, filter.cells - i * heat.cells_of_range));
-  const map = page.getByRole("slider");
   const canvas = map.locator("canvas");
   await eventually(async () => assert((await canvas.boundingBox()).height > 20));
   await map.scrollIntoViewIfNeeded();
@@ -124,7 +130,7 @@ test("Squares have the shade of their fill ratio, and the pointer selects the sq
       await page.mouse.move(x + along * width, y - 5);
       await map.focus();
       await page.keyboard.press("End"); // moves the frame away
-      await eventually(async () => assert.equal(await map.getAttribute("aria-valuenow"), String(share.length - 1)));
+      await becomes(() => map.getAttribute("aria-valuenow"), String(share.length - 1));
       const painted = await canvas.evaluate(
         (node, [a, b]) => [...node.getContext("2d").getImageData(a * node.width, b * node.height, 1, 1).data],
         [along, down],
@@ -164,49 +170,15 @@ test("A partial reading is mentioned, and unread parts do not count as the empti
     await route.fulfill({ response: answer, json: seen });
   });
 
-  await page.goto(`/#inspect/${full}`);
-  await rate(page, "certified");
+  const view = new InspectView(page);
+  await view.open(full);
+  await view.rate("certified");
 
-  const map = page.getByRole("slider");
-  const { least, most } = valuesOf(t("inspect.heat.ends"), await map.getAttribute("aria-valuetext"));
+  const { least, most } = valuesOf(t("inspect.heat.ends"), await view.map.getAttribute("aria-valuetext"));
   assert.deepEqual([numberOf(least), numberOf(most)], [0.8, 0.8]);
   const sample = page.getByText(t("inspect.heat.sample").split("{share}")[1]);
   const { share } = valuesOf(t("inspect.heat.sample"), await sample.innerText());
   assert(Math.abs(numberOf(share) - part) < 0.01, `${share}: ${part}`);
-});
-
-test("The charts' tables match the API", async (page) => {
-  await page.goto(`/#inspect/${full}`);
-  await rate(page, "certified");
-  const said = await (await page.request.get(`/api/1/inspections/${full}`)).json();
-
-  const blocks = await tableOf(page.getByRole("region", { name: t("inspect.blocks"), exact: true }));
-  const forecast = await tableOf(page.getByRole("region", { name: t("inspect.forecast"), exact: true }));
-
-  const counted = blocks.slice(1).reduce((sum, [, found]) => sum + numberOf(found), 0);
-  assert.equal(counted, Math.floor(said.filter.cells / said.histogram.block_cells));
-  assert.deepEqual(
-    forecast.slice(2).map(([, keys]) => Number(keys)),
-    said.forecast.map((one) => one.keys),
-  );
-  await page.getByText(t("inspect.blocks.said.fits")).waitFor();
-});
-
-test("Axes of counts show each integer once", async (page) => {
-  await page.goto(`/#inspect/${forgetful}`);
-  const place = page.getByRole("region", {
-    name: t("inspect.blocks"),
-    exact: true,
-  });
-  await place.locator("svg text").first().waitFor();
-
-  const axes = await place
-    .locator("svg g:has(> text)")
-    .evaluateAll((all) => all.map((one) => [...one.querySelectorAll("text")].map((text) => text.textContent)));
-
-  const numbers = axes.filter((texts) => texts.every((text) => /^[\d,]+$/.test(text)));
-  assert.equal(numbers.length, 2);
-  for (const ticks of numbers) assert.deepEqual(ticks, [...new Set(ticks)]);
 });
 
 test("The forecast begins with the exact FPR and does not contradict the verdict", async (page) => {
@@ -223,25 +195,31 @@ test("The forecast begins with the exact FPR and does not contradict the verdict
       },
     });
   });
-  await page.goto(`/#inspect/${full}`);
+  const view = new InspectView(page);
+  await view.open(full);
 
-  const place = page.getByRole("region", {
-    name: t("inspect.forecast"),
-    exact: true,
-  });
-  valuesOf(t("inspect.forecast.broken"), await place.locator("figcaption").innerText());
-  assert.equal((await tableOf(place))[1][2], "0.0232");
+  valuesOf(t("inspect.forecast.broken"), await view.region("inspect.forecast").locator("figcaption").innerText());
+  assert.equal((await view.table("inspect.forecast"))[1][2], "0.0232");
 });
 
-test("Static filters and windows omit facts that do not apply to them", async (page) => {
-  await page.goto(`/#inspect/${sealed}`);
-  assert.equal(await fact(page, "inspect.is.in").innerText(), "300");
-  for (const name of ["inspect.is.left", "inspect.is.fill"]) assert.equal(await fact(page, name).count(), 0);
+test("Static filters and windows omit facts that do not apply, and axes show each integer once", async (page) => {
+  const view = new InspectView(page);
+  await view.open(sealed);
+  await becomes(view.fact("inspect.is.in"), "300");
+  for (const name of ["inspect.is.left", "inspect.is.fill"]) assert.equal(await view.fact(name).count(), 0);
 
-  await page.goto(`/#inspect/${forgetful}`);
-  await page.getByText(t("inspect.verdict.overfull")).waitFor();
-  await page.getByText(t("inspect.forecast.window.over")).waitFor();
-  assert.equal(await fact(page, "inspect.is.left").count(), 0);
+  await view.open(forgetful);
+  await view.shows("inspect.verdict.overfull");
+  await view.shows("inspect.forecast.window.over");
+  assert.equal(await view.fact("inspect.is.left").count(), 0);
+  const chart = view.region("inspect.blocks");
+  await chart.locator("svg text").first().waitFor();
+  const axes = await chart
+    .locator("svg g:has(> text)")
+    .evaluateAll((all) => all.map((one) => [...one.querySelectorAll("text")].map((text) => text.textContent)));
+  const numbers = axes.filter((texts) => texts.every((text) => /^[\d,]+$/.test(text)));
+  assert.equal(numbers.length, 2);
+  for (const ticks of numbers) assert.deepEqual(ticks, [...new Set(ticks)]);
 });
 
 // ---- another program at the same address ----
@@ -294,118 +272,132 @@ async function twoPrograms(page, given, { tells = true } = {}) {
 
 for (const tells of [true, false]) {
   const how = tells ? "by the program's session" : "by the filter's name";
-  test(
-    `Numbers never appear under another filter's name: detected ${how}`,
-    { expects: [/net::ERR/, /404/] },
-    async (page) => {
-      const startAnew = await twoPrograms(page, [small, growing], { tells });
-      await page.goto(`/#inspect/${full}`);
-      const before = await rate(page, "certified");
-      startAnew();
+  const name = `Numbers never appear under another filter's name: detected ${how}`;
+  test(name, { expects: [/net::ERR/, /404/] }, async (page) => {
+    const view = new InspectView(page);
+    const startAnew = await twoPrograms(page, [small, growing], { tells });
+    await view.open(full);
+    const before = await view.rate("certified");
+    startAnew();
 
-      const alert = page.getByRole("alert").getByText(t("inspect.gone", { name: nameOf(full) }));
-      await alert.waitFor();
-      assert.equal(await page.locator("[data-rate]").count(), 0);
-      await page.getByRole("link", { name: nameOf(small), exact: true }).click();
+    await view.alerts("inspect.gone", { name: nameOf(full) });
+    assert.equal(await page.locator("[data-rate]").count(), 0);
+    assert.equal(await page.getByText(t("inspect.lost")).count(), 0, "the program answers");
+    await page.getByRole("link", { name: nameOf(small), exact: true }).click();
 
-      await page.getByRole("heading", { level: 1, name: nameOf(small) }).waitFor();
-      assert.notEqual(await rate(page, "certified"), before);
-    },
-  );
+    await view.named(nameOf(small));
+    assert.notEqual(await view.rate("certified"), before);
+  });
 }
 
 test("A filter is found under its number in another program", { expects: [/net::ERR/] }, async (page) => {
+  const view = new InspectView(page);
   const startAnew = await twoPrograms(page, [small, full]);
-  await page.goto(`/#inspect/${full}`);
-  const before = await rate(page, "certified");
+  await view.open(full);
+  const before = await view.rate("certified");
   startAnew();
 
-  await eventually(async () => assert.equal(new URL(page.url()).hash, "#inspect/1"));
-  await page.getByRole("heading", { level: 1, name: nameOf(full) }).waitFor();
-  assert.equal(await rate(page, "certified"), before);
+  await becomes(() => new URL(page.url()).hash, "#inspect/1");
+  await view.named(nameOf(full));
+  assert.equal(await view.rate("certified"), before);
 });
 
-test("A program without the filter is not reported as silent", { expects: [/net::ERR/, /404/] }, async (page) => {
+test("A restarted program's numbers appear, even if they have the same version", async (page) => {
+  const view = new InspectView(page);
+  let restart;
+  const restarted = new Promise((resolve) => (restart = resolve));
+  let session = "first";
+  void restarted.then(() => (session = "another"));
+  await page.route(/\/api\/1\/(about|inspections)/, async (route) => {
+    const seen = Number(new URL(route.request().url()).searchParams.get("after"));
+    if (seen > 0 && session === "another") return; // no further changes
+    if (seen > 0) await restarted;
+    const url = route
+      .request()
+      .url()
+      .replace(/after=\d+/, "after=0");
+    const said = await (await route.fetch({ url })).json();
+    const certified = (session === "another" ? 2 : 1) * (said.certified ?? 0);
+    return route.fulfill({ json: { ...said, session, certified, version: said.version && 1 } });
+  });
+  await view.open(full);
+  const before = await view.rate("certified");
+
+  restart();
+
+  await eventually(async () => assert((await view.rate("certified")) > 1.9 * before));
+});
+
+test("A program without filters is not reported as silent", { expects: [/net::ERR/, /404/] }, async (page) => {
+  const view = new InspectView(page);
   const startAnew = await twoPrograms(page, []);
-  await page.goto(`/#inspect/${small}`);
-  await rate(page, "certified");
+  await view.open(small);
+  await view.rate("certified");
   startAnew();
 
-  await page
-    .getByRole("alert")
-    .getByText(t("inspect.gone", { name: nameOf(small) }))
-    .waitFor();
+  await view.alerts("inspect.gone", { name: nameOf(small) });
   assert.equal(await page.getByText(t("inspect.lost")).count(), 0);
 });
 
+// ---- files that change ----
+
 test("Keys added by another process appear without a reload", async (page) => {
-  await page.goto(`/#inspect/${growing}`);
-  const keys = async () => numberOf((await fact(page, "inspect.is.in").innerText()).split("(")[0]);
-  await eventually(async () => assert(Math.abs((await keys()) - 300) < 5));
-  const before = await rate(page, "certified");
-  fs.writeFileSync(path.join(folder, "more"), lines(300, 4000));
+  const view = new InspectView(page);
+  await view.open(growing);
+  const keysAre = (expected, tolerance) =>
+    eventually(async () => {
+      const keys = numberOf((await view.fact("inspect.is.in").innerText()).split("(")[0]);
+      assert(Math.abs(keys - expected) < tolerance, `${keys} keys`);
+    });
+  await keysAre(300, 5);
+  const before = await view.rate("certified");
 
-  await command("add", "-q", "growing.bloom", "more");
+  await command("add", "-q", "growing.bloom", { input: keyLines(300, 4000) });
 
-  await eventually(async () => assert(Math.abs((await keys()) - 4000) < 20));
-  assert((await rate(page, "certified")) > before);
-  assert.match(await page.locator(".live").innerText(), /Live/);
+  await keysAre(4000, 20);
+  assert((await view.rate("certified")) > before);
+  assert.match(await view.live.innerText(), /Live/);
 });
 
 test("A file that is gone or replaced is reported", async (page) => {
-  const file = path.join(folder, names[leaving]);
-  await page.goto(`/#inspect/${leaving}`);
-  const certified = await rate(page, "certified");
+  const view = new InspectView(page);
+  const file = nameOf(leaving);
+  await view.open(leaving);
+  const certified = await view.rate("certified");
 
   fs.renameSync(file, `${file}.away`);
-  await page.getByRole("alert").getByText(t("inspect.trouble.not_found.file")).waitFor();
-  assert.equal(await rate(page, "certified"), certified);
+  await view.alerts("inspect.trouble.not_found.file");
+  assert.equal(await view.rate("certified"), certified);
   fs.writeFileSync(`${file}.other`, "this is no filter\n".repeat(500));
   fs.renameSync(`${file}.other`, file);
-  await page.getByRole("alert").getByText(t("inspect.trouble.not_a_filter")).waitFor();
+  await view.alerts("inspect.trouble.not_a_filter");
   await noSeriousFindings(page);
   fs.renameSync(`${file}.away`, file);
-  await page.locator(".live").waitFor();
-  assert.equal(await page.getByRole("alert").count(), 0);
+  await view.live.waitFor();
+  assert.equal(await view.alert.count(), 0);
 });
 
-test("A lookup shows the key's bits", async (page) => {
-  await page.goto(`/#inspect/${full}`);
-  const ask = page.getByRole("region", { name: t("inspect.ask.title") });
-  await ask.getByRole("textbox").fill("key 17");
-  await page.keyboard.press("Enter");
+// ---- looks ----
 
-  await ask.getByText(t("inspect.ask.maybe"), { exact: true }).waitFor();
-  const explained = JSON.parse(await command("explain", "--json", "full.bloom", "key 17")).keys[0];
-  const bits = explained.bits.map(({ bit }) => bit);
-  assert(new Set(bits).size < bits.length, "two probes of this key select the same bit");
-  assert.equal(await ask.locator("li.set").count(), new Set(bits).size);
-  await ask.getByRole("textbox").fill("<b>never added</b>");
-  await page.keyboard.press("Enter");
-  await ask.getByText("<b>never added</b>").first().waitFor();
-});
-
-for (const [name, options] of [
-  ["in English", {}],
-  ["in the dark, on a phone, in Chinese", { width: 360, dark: true, language: "zh" }],
-  ["on a phone, in English", { width: 360 }],
-]) {
-  test(`The view fits and is accessible ${name}`, options, async (page) => {
-    await page.goto(`/#inspect/${full}`);
-    await rate(page, "certified");
-    await eventually(async () => assert.equal(await page.locator(".plot svg").count(), 2));
+for (const look of [{ language: "en" }, { language: "zh", width: 360, dark: true }, { language: "en", width: 360 }]) {
+  test(`The view is accessible and fits: ${JSON.stringify(look)}`, look, async (page) => {
+    const view = new InspectView(page);
+    await view.open(full);
+    await view.rate("certified");
+    await becomes(() => page.locator(".plot svg").count(), 2);
     await noSidewaysScrolling(page);
     await noSeriousFindings(page);
   });
 }
 
 test("Another filter can be chosen by keyboard and has its own link", async (page) => {
+  const view = new InspectView(page);
   await page.goto("/#inspect");
-  await page.getByRole("heading", { level: 1, name: names[full] }).waitFor();
+  await view.named(names[full]);
   const choice = page.getByRole("combobox");
   await tabTo(page, choice);
   await choice.selectOption(String(small));
-  await page.getByRole("heading", { level: 1, name: names[small] }).waitFor();
+  await view.named(names[small]);
   assert.equal(new URL(page.url()).hash, `#inspect/${small}`);
 });
 

@@ -6,7 +6,8 @@ import os from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { after, test as nodeTest } from "node:test";
-import { eventually, noSeriousFindings, numberOf, playground, tableOf, words } from "./browser.mjs";
+import { eventually, noSeriousFindings, playground } from "./browser.mjs";
+import { InspectView, keyLines, rounded, t } from "./inspect_view.mjs";
 
 // ---- a server of Redis ----
 
@@ -56,11 +57,9 @@ after(() => redis.end());
 
 // ---- the filters ----
 
-const lines = (from, to) => Array.from({ length: to - from }, (_, i) => `key ${from + i}\n`).join("");
-
 const { test: withRedis, command } = playground({
   filters: async (folder) => {
-    fs.writeFileSync(path.join(folder, "keys"), lines(0, 5000));
+    fs.writeFileSync(path.join(folder, "keys"), keyLines(0, 5000));
     await redis.start();
     await command("build", "-q", "-o", redis.address("fixed"), "-n", "5000", "--shards", "4", "keys");
     await command("build", "-q", "-o", redis.address("grown"), "-n", "500", "--grow", "keys");
@@ -70,50 +69,36 @@ const { test: withRedis, command } = playground({
 const test = redisProgram ? withRedis : (name) => nodeTest(name, { skip: "redis-server is not installed" }, () => {});
 
 const [fixed, grown] = [0, 1];
-const t = words("en");
-
-/** One of the three FPRs in large type. */
-const rate = (page, name) =>
-  eventually(async () => numberOf(await page.locator(`[data-rate=${name}]`).innerText({ timeout: 1000 })));
-
-const rounded = (n) => Number(n.toPrecision(3));
 
 // ---- the tests ----
 
 test("An outage is reported with its time, and the last state stays", { limit: 60 }, async (page) => {
-  await page.goto(`/#inspect/${fixed}`);
-  const certified = await rate(page, "certified");
+  const view = new InspectView(page);
+  await view.open(fixed);
+  const certified = await view.rate("certified");
   await command("pull", "-q", redis.address("fixed"), "-o", "pulled.bloom");
   assert.equal(certified, rounded(JSON.parse(await command("info", "--json", "pulled.bloom")).rate_now));
-  const nodes = await tableOf(page.getByRole("region", { name: t("inspect.shards.nodes") }));
+  const nodes = await view.table("inspect.shards.nodes");
   assert.deepEqual(nodes[1].slice(0, 2), [redis.socket, "4"]);
 
   await redis.kill();
-  await page.getByRole("alert").getByText(t("inspect.trouble.unavailable")).waitFor();
-  assert.match(await page.getByRole("alert").innerText(), /Since \d\d:\d\d:\d\d/);
-  assert.equal(await rate(page, "certified"), certified);
+  await view.alerts("inspect.trouble.unavailable");
+  assert.match(await view.alert.innerText(), /Since \d\d:\d\d:\d\d/);
+  assert.equal(await view.rate("certified"), certified);
   await redis.start();
-  await page.locator(".live").waitFor();
+  await view.live.waitFor();
 
-  assert.equal(await page.getByRole("alert").count(), 0);
+  assert.equal(await view.alert.count(), 0);
 });
 
 test("A scalable filter on a server shows its layers and their fill ratios", async (page) => {
-  await page.goto(`/#inspect/${grown}`);
-  await page
-    .getByRole("region", { name: t("inspect.heat"), exact: true })
-    .getByRole("slider")
-    .waitFor();
+  const view = new InspectView(page);
+  await view.open(grown);
+  await view.region("inspect.heat").getByRole("slider").waitFor();
   const { layers, bits } = JSON.parse(await command("info", "--json", redis.address("grown")));
-  const blocks = await tableOf(page.getByRole("region", { name: t("inspect.blocks"), exact: true }));
-  assert.equal(
-    blocks.slice(1).reduce((sum, [, found]) => sum + numberOf(found), 0),
-    bits / 512,
-  );
-  await page.getByText(t("inspect.blocks.said.fits")).waitFor();
+  assert.equal(await view.blocks(), bits / 512);
+  await view.shows("inspect.blocks.said.fits");
 
-  const rows = await tableOf(page.getByRole("region", { name: t("inspect.layers"), exact: true }).first());
-
-  assert.equal(rows.length - 1, layers);
+  assert.equal((await view.table("inspect.layers")).length - 1, layers);
   await noSeriousFindings(page);
 });

@@ -1,53 +1,86 @@
-// Helpers of the Play view's tests: locators and actions.
+// The Play view as its reader sees it: locators, actions and what they lead to.
 import assert from "node:assert/strict";
-import { eventually } from "./browser.mjs";
-
-// ---- locators ----
+import { becomes, eventually } from "./browser.mjs";
 
 export const cities = "/#play?scheme=pharo&capacity=10&rate=0.1&keys=Madrid,Barcelona";
 
-export const key = (page) => page.getByRole("textbox", { name: "Key", exact: true });
-export const field = (page, name) => page.getByRole("textbox", { name, exact: true });
-export const button = (page, name) => page.getByRole("button", { name, exact: typeof name === "string" });
-export const bits = (page) => page.getByRole("slider", { name: /^Bits of the filter/ });
-export const story = (page) => page.getByRole("region", { name: "What just happened" }).getByRole("listitem").first();
-export const truth = (page) => page.getByRole("region", { name: "Exact list of keys" }).getByRole("listitem");
-export const setBits = (page) => page.getByText(/^[\d,]+ of [\d,]+ (bits are set|counters are not 0)\./);
+/** The text of numbered lines. */
+export const numbered = (count, end = "\n") => Array.from({ length: count }, (_, i) => `line ${i}${end}`).join("");
 
-export const told = (page, text) => eventually(async () => assert.match(await story(page).innerText(), text));
-export const names = async (page) => (await truth(page).locator("span").allInnerTexts()).map((one) => one.trim());
-export const holds = (page, keys) => eventually(async () => assert.deepEqual(await names(page), keys));
+export class PlayView {
+  constructor(page) {
+    this.page = page;
+    this.key = page.getByRole("textbox", { name: "Key", exact: true });
+    this.bits = page.getByRole("slider", { name: /^Bits of the filter/ });
+    this.canvas = page.locator("canvas");
+    this.story = page.getByRole("region", { name: "What just happened" }).getByRole("listitem");
+    this.setBits = page.getByText(/^[\d,]+ of [\d,]+ (bits are set|counters are not 0)\./);
+    this.statistics = page.getByRole("region", { name: "Statistics" });
+    this.layout = page.getByRole("combobox", { name: "Layout" });
+    this.addresses = page.getByRole("textbox", { name: "Number of addresses" });
+    this.outage = page.getByText("The playground does not answer.");
+  }
 
-/** Opens the view and waits until there is a filter. */
-export async function open(page, where = "/#play") {
-  await page.goto(where);
-  await page.getByRole("link", { name: "Download" }).or(button(page, "Download")).waitFor();
-}
+  field = (name) => this.page.getByRole("textbox", { name, exact: true });
+  button = (name) => this.page.getByRole("button", { name, exact: typeof name === "string" });
+  press = (name) => this.button(name).click();
+  shows = (text) => this.page.getByText(text).waitFor();
 
-export async function add(page, name) {
-  await key(page).fill(name);
-  await key(page).press("Enter");
-  await eventually(async () => assert.ok((await story(page).innerText()).includes(`Added ${name}.`)));
-}
+  told = (text, seconds) => becomes(this.story.first(), text, seconds);
+  names = async () => {
+    const items = this.page.getByRole("region", { name: "Exact list of keys" }).getByRole("listitem");
+    return (await items.locator("span").allInnerTexts()).map((one) => one.trim());
+  };
+  holds = (...keys) => becomes(this.names, keys);
+  linkIs = (pattern) => becomes(() => this.page.url(), pattern);
 
-/** "maybe" or "no", from the log. */
-export async function ask(page, name) {
-  await key(page).fill(name);
-  await key(page).press("Shift+Enter");
-  return eventually(async () => {
-    const said = await story(page).innerText();
-    assert.ok(said.includes(` ${name} `), said);
-    const answer = /^\S\s*(Maybe|No)\b/.exec(said);
-    assert.ok(answer, said);
-    return answer[1].toLowerCase();
-  });
-}
+  /** Opens the view and waits until there is a filter. */
+  async open(where = "/#play") {
+    await this.page.goto(where);
+    await this.page.getByRole("link", { name: "Download" }).or(this.button("Download")).waitFor();
+  }
 
-export async function paste(page, text) {
-  await key(page).focus();
-  await key(page).evaluate((input, lines) => {
-    const clipboardData = new DataTransfer();
-    clipboardData.setData("text/plain", lines);
-    input.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
-  }, text);
+  async add(name) {
+    await this.key.fill(name);
+    await this.key.press("Enter");
+    await eventually(async () => assert((await this.story.first().innerText()).includes(`Added ${name}.`)));
+  }
+
+  /** "maybe" or "no", from the log. */
+  async ask(name) {
+    await this.key.fill(name);
+    await this.key.press("Shift+Enter");
+    return eventually(async () => {
+      const said = await this.story.first().innerText();
+      assert(said.includes(` ${name} `), said);
+      const answer = /^\S\s*(Maybe|No)\b/.exec(said);
+      assert(answer, said);
+      return answer[1].toLowerCase();
+    });
+  }
+
+  async paste(text) {
+    await this.key.focus();
+    await this.key.evaluate((input, lines) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData("text/plain", lines);
+      input.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+    }, text);
+  }
+
+  async undo() {
+    await this.press("Undo");
+    await this.told(/was undone/);
+  }
+
+  async download(file) {
+    const coming = this.page.waitForEvent("download");
+    await this.page.getByRole("link", { name: "Download" }).click();
+    await (await coming).saveAs(file);
+  }
+
+  /** The address of the filter in the API. */
+  async address() {
+    return (await this.page.getByRole("link", { name: "Download" }).getAttribute("href")).replace(/\/file$/, "");
+  }
 }

@@ -35,10 +35,7 @@ extern "C" int pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void*
 namespace bloomery_tests {
 namespace {
 
-using bloomery::playground::api;
-using bloomery::playground::inspect_file;
-using bloomery::playground::json;
-using bloomery::playground::response;
+using namespace bloomery::playground;
 
 class Embedded : public testing::Test {
  protected:

@@ -1,6 +1,7 @@
 // A client of the API that calls it without a network.
 #pragma once
 
+#include "answers.hpp"
 #include "app/parallel.hpp"
 #include "playground/api/api.hpp"
 #include "playground/host/own_thread.hpp"
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,8 +19,6 @@
 #include <vector>
 
 namespace bloomery_tests {
-
-using bloomery::playground::json;
 
 inline json list_of(const std::string& prefix, std::uint64_t count, std::uint64_t first = 0) {
   json keys = json::array();
@@ -90,6 +90,15 @@ inline std::vector<json> all_kinds(std::uint64_t keys) {
   }
   kinds.push_back({{"grows", true}, {"capacity", std::max<std::uint64_t>(keys / 8, 1)}, {"rate", 0.05}});
   return kinds;
+}
+
+/// The name of a test of one of these kinds.
+inline std::string name_of_kind(const testing::TestParamInfo<json>& kind) {
+  std::string name;
+  for (const char c : kind.param.dump()) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) name += c;
+  }
+  return name;
 }
 
 }  // namespace bloomery_tests

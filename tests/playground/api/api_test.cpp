@@ -1,8 +1,10 @@
+// The API as a client sees it: the status and the JSON of its answers to requests.
 #include "playground/visitor.hpp"
 
-#include "playground/words.hpp"
-
 #include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
 namespace bloomery_tests {
 namespace {
@@ -17,6 +19,45 @@ std::vector<std::uint64_t> numbered(const json& key, const json& filter) {
 }
 
 using cells = std::vector<std::uint64_t>;
+
+struct exchange {
+  std::string request;  // filters/1 is the first filter that was made
+  std::string body;
+  int status = 200;
+  std::string expected = "{}";  // fields of the answer
+};
+
+std::vector<std::string> split(const std::string& text, const std::string& separator) {
+  std::vector<std::string> parts{""};
+  for (std::size_t at = 0; at < text.size();) {
+    const bool ends = text.compare(at, separator.size(), separator) == 0;
+    ends ? parts.emplace_back() : parts.back() += text[at];
+    at += ends ? separator.size() : 1;
+  }
+  return parts;
+}
+
+// Sends the requests in order and compares the answers.
+void expect_answers(visitor& v, const std::vector<exchange>& exchanges) {
+  std::vector<std::string> made;
+  for (const exchange& e : exchanges) {
+    SCOPED_TRACE(e.request + " " + e.body);
+    const std::size_t space = e.request.find(' ');
+    std::string path = e.request.substr(space + 1);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      const std::string prefix = "filters/" + std::to_string(i + 1);
+      if (path.starts_with(prefix)) path.replace(0, prefix.size(), "filters/" + made[i]);
+    }
+
+    const bloomery::playground::response r = v.ask(e.request.substr(0, space), path, e.body);
+
+    EXPECT_EQ(r.status, e.status) << r.body.substr(0, 500);
+    const json answer = r.body.empty() ? json::object() : json::parse(r.body);
+    expect_contains(answer, json::parse(e.expected));
+    if (r.status >= 400) expect_words(answer);
+    if (r.status == 201) made.push_back(answer["id"]);
+  }
+}
 
 TEST(Api, TheCitiesOfTheTutorialHaveItsBits) {
   visitor v;
@@ -48,222 +89,184 @@ TEST(Api, TheCitiesOfTheTutorialHaveItsBits) {
   EXPECT_EQ(v.get(id)["facts"]["ones"], 7);
 }
 
-struct refused {
-  const char* wanted;
-  const char* where;
-  int status = 400;
-};
+// The field at fault, the status, and wishes that are refused, separated by two spaces.
+constexpr const char* refused_wishes = R"(
+capacity 400  {}  {"rate": 0.1}  {"bits": 100}  {"capacity": 0}  {"capacity": -1}  {"capacity": -0.0}
+capacity 400  {"capacity": 1.5}  {"capacity": "10"}  {"capacity": true}  {"capacity": [[10]]}
+capacity 400  {"capacity": 1000000000000000000}  {"capacity": 99999999999999999999999}
+capacity 400  {"bits": 1000, "rate": 0.1, "layout": "counting"}  {"bits": 1000, "rate": 0.1, "scheme": "pharo"}
+capacity 400  {"window_milliseconds": 1000}  {"capacity": 10, "capacity": 11}
+capacity 413  {"capacity": 9007199254740991, "rate": 0.001}
+rate 400  {"capacity": 10, "rate": 0}  {"capacity": 10, "rate": 1}  {"capacity": 10, "rate": -1}
+rate 400  {"capacity": 10, "rate": -0.0}  {"capacity": 10, "rate": "x"}  {"capacity": 10, "rate": {}}
+rate 413  {"capacity": 10, "rate": 1e-300, "layout": "split_block512"}
+rate 413  {"grows": true, "capacity": 10, "rate": 1e-300}
+bits 400  {"capacity": 10, "bits": 1152921504606846976}  {"capacity": 10, "bits": 0}
+bits 400  {"capacity": 10, "rate": 0.1, "bits": 100}  {"bits": 1, "rate": 0.1}
+bits 400  {"bits": 1000, "rate": 0.1, "layout": "blocked_page"}
+bits 400  {"capacity": 10, "bits": 100, "layout": "split_block512"}
+bits 400  {"capacity": 10, "bits": 100, "layout": "counting"}  {"window_keys": 10, "bits": 100}
+bits 400  {"grows": true, "bits": 1000}
+probes 400  {"capacity": 10, "rate": 0.1, "probes": 3}  {"capacity": 10, "bits": 1000, "probes": 0}
+probes 400  {"capacity": 10, "bits": 1000, "probes": 256}
+probes 400  {"capacity": 10, "bits": 1024, "probes": 3, "layout": "split_block512"}
+probes 400  {"window_keys": 10, "probes": 3}  {"grows": true, "probes": 3}
+layout 400  {"capacity": 10, "layout": "nope"}  {"capacity": 10, "layout": "sealed"}
+layout 400  {"capacity": 10, "layout": 3}  {"capacity": 10, "scheme": "pharo", "layout": "split_block512"}
+layout 400  {"capacity": 10, "layout": "sliding"}  {"window_keys": 10, "layout": "split_block512"}
+layout 400  {"grows": true, "layout": "split_block512"}
+scheme 400  {"capacity": 10, "scheme": "nope"}  {"capacity": 10, "scheme": "guava-chain"}
+scheme 400  {"window_keys": 10, "scheme": "pharo"}  {"grows": true, "scheme": "pharo"}
+hash 400  {"capacity": 10, "hash": "nope"}  {"capacity": 10, "hash": "mix"}  {"capacity": 10, "hash": "siphash"}
+hash 400  {"capacity": 10, "scheme": "pharo", "hash": "xxh3"}
+seed 400  {"capacity": 10, "seed": "x"}  {"capacity": 10, "seed": -1}
+seed 400  {"capacity": 10, "seed": "18446744073709551616"}
+seed 400  {"capacity": 10, "seed": "1099511627776", "hash": "murmur3"}
+seed 400  {"capacity": 10, "scheme": "pharo", "seed": 3}
+window_milliseconds 400  {"window_milliseconds": 1000, "window_keys": 10}
+window_milliseconds 400  {"grows": true, "window_milliseconds": 3}
+window_keys 400  {"window_keys": 0}  {"grows": true, "window_keys": 3}
+grows 400  {"grows": 1}
+grow 400  {"grow": true}
+colour 400  {"capacity": 10, "colour": "blue"}
+body 400  {"capacity": 1e400}  {"capacity": NaN}
+)";
 
-class RefusedWish : public testing::TestWithParam<refused> {};
-
-TEST_P(RefusedWish, NamesTheFieldAtFaultAndAWayOut) {
+TEST(Api, AnImpossibleWishIsRefusedWithTheFieldAtFault) {
   visitor v;
-
-  for (const char* path : {"plans", "filters"}) {
-    const json answer = v.post_text(path, GetParam().wanted, GetParam().status);
-
-    EXPECT_EQ(answer["error"]["where"], GetParam().where) << answer;
-    expect_words(answer);
-  }
-  EXPECT_EQ(v.post_text("jobs", std::string(R"({"kind": "profile", "filter": )") + GetParam().wanted + "}",
-                        GetParam().status)["error"]["where"],
-            GetParam().where);
-}
-
-constexpr refused wishes[] = {
-    {R"({})", "capacity"},
-    {R"({"rate": 0.1})", "capacity"},
-    {R"({"bits": 100})", "capacity"},
-    {R"({"capacity": 0})", "capacity"},
-    {R"({"capacity": -1})", "capacity"},
-    {R"({"capacity": -0.0})", "capacity"},
-    {R"({"capacity": 1.5})", "capacity"},
-    {R"({"capacity": "10"})", "capacity"},
-    {R"({"capacity": true})", "capacity"},
-    {R"({"capacity": [[10]]})", "capacity"},
-    {R"({"capacity": 1000000000000000000})", "capacity"},
-    {R"({"capacity": 99999999999999999999999})", "capacity"},
-    {R"({"capacity": 9007199254740991, "rate": 0.001})", "capacity", 413},
-    {R"({"capacity": 10, "rate": 0})", "rate"},
-    {R"({"capacity": 10, "rate": 1})", "rate"},
-    {R"({"capacity": 10, "rate": -1})", "rate"},
-    {R"({"capacity": 10, "rate": -0.0})", "rate"},
-    {R"({"capacity": 10, "rate": "x"})", "rate"},
-    {R"({"capacity": 10, "rate": {}})", "rate"},
-    {R"({"capacity": 10, "rate": 1e-300, "layout": "split_block512"})", "rate", 413},
-    {R"({"capacity": 10, "bits": 1152921504606846976})", "bits"},
-    {R"({"capacity": 10, "bits": 0})", "bits"},
-    {R"({"capacity": 10, "rate": 0.1, "bits": 100})", "bits"},
-    {R"({"bits": 1, "rate": 0.1})", "bits"},
-    {R"({"bits": 1000, "rate": 0.1, "layout": "blocked_page"})", "bits"},
-    {R"({"bits": 1000, "rate": 0.1, "layout": "counting"})", "capacity"},
-    {R"({"bits": 1000, "rate": 0.1, "scheme": "pharo"})", "capacity"},
-    {R"({"capacity": 10, "rate": 0.1, "probes": 3})", "probes"},
-    {R"({"capacity": 10, "bits": 1000, "probes": 0})", "probes"},
-    {R"({"capacity": 10, "bits": 1000, "probes": 256})", "probes"},
-    {R"({"capacity": 10, "bits": 1024, "probes": 3, "layout": "split_block512"})", "probes"},
-    {R"({"capacity": 10, "bits": 100, "layout": "split_block512"})", "bits"},
-    {R"({"capacity": 10, "bits": 100, "layout": "counting"})", "bits"},
-    {R"({"capacity": 10, "layout": "nope"})", "layout"},
-    {R"({"capacity": 10, "layout": "sealed"})", "layout"},
-    {R"({"capacity": 10, "layout": 3})", "layout"},
-    {R"({"capacity": 10, "scheme": "nope"})", "scheme"},
-    {R"({"capacity": 10, "scheme": "guava-chain"})", "scheme"},
-    {R"({"capacity": 10, "hash": "nope"})", "hash"},
-    {R"({"capacity": 10, "hash": "mix"})", "hash"},
-    {R"({"capacity": 10, "hash": "siphash"})", "hash"},
-    {R"({"capacity": 10, "seed": "x"})", "seed"},
-    {R"({"capacity": 10, "seed": -1})", "seed"},
-    {R"({"capacity": 10, "seed": "18446744073709551616"})", "seed"},
-    {R"({"capacity": 10, "seed": "1099511627776", "hash": "murmur3"})", "seed"},
-    {R"({"capacity": 10, "scheme": "pharo", "layout": "split_block512"})", "layout"},
-    {R"({"capacity": 10, "scheme": "pharo", "hash": "xxh3"})", "hash"},
-    {R"({"capacity": 10, "scheme": "pharo", "seed": 3})", "seed"},
-    {R"({"capacity": 10, "layout": "sliding"})", "layout"},
-    {R"({"window_milliseconds": 1000})", "capacity"},
-    {R"({"window_milliseconds": 1000, "window_keys": 10})", "window_milliseconds"},
-    {R"({"window_keys": 0})", "window_keys"},
-    {R"({"window_keys": 10, "bits": 100})", "bits"},
-    {R"({"window_keys": 10, "probes": 3})", "probes"},
-    {R"({"window_keys": 10, "scheme": "pharo"})", "scheme"},
-    {R"({"window_keys": 10, "layout": "split_block512"})", "layout"},
-    {R"({"grows": 1})", "grows"},
-    {R"({"grows": true, "layout": "split_block512"})", "layout"},
-    {R"({"grows": true, "scheme": "pharo"})", "scheme"},
-    {R"({"grows": true, "bits": 1000})", "bits"},
-    {R"({"grows": true, "probes": 3})", "probes"},
-    {R"({"grows": true, "window_keys": 3})", "window_keys"},
-    {R"({"grows": true, "window_milliseconds": 3})", "window_milliseconds"},
-    {R"({"grows": true, "capacity": 10, "rate": 1e-300})", "rate", 413},
-    {R"({"grow": true})", "grow"},
-    {R"({"capacity": 10, "colour": "blue"})", "colour"},
-    {R"({"capacity": 10, "capacity": 11})", "capacity"},
-    {R"({"capacity": 1e400})", "body"},
-    {R"({"capacity": NaN})", "body"},
-};
-
-INSTANTIATE_TEST_SUITE_P(Api, RefusedWish, testing::ValuesIn(wishes));
-
-TEST(Api, BitsAndRateKeepWhatElseWasAskedFor) {
-  visitor v;
-
-  const json p = v.post(
-      "plans",
-      {{"layout", "split_block512"}, {"bits", 51'200}, {"rate", 0.01}, {"hash", "murmur3"}, {"seed", "5"}})["filter"];
-
-  EXPECT_EQ(p["layout"], "split_block512");
-  EXPECT_EQ(p["hash"], "murmur3");
-  EXPECT_EQ(p["seed"], "5");
-  EXPECT_EQ(p["bits"], 51'200);
-  EXPECT_EQ(p["rate"], 0.01);
-}
-
-TEST(Api, APlanIsTheFilterThatIsMadeOfIt) {
-  visitor v;
-  for (const json& wanted : all_kinds(100)) {
-    EXPECT_EQ(v.post("plans", wanted)["filter"], v.post("filters", wanted, 201)["filter"]) << wanted;
-  }
-}
-
-TEST(Api, AnEmptyFilterHasNoRateBelowNothing) {
-  visitor v;
-  for (const json& wanted : all_kinds(100)) {
-    const json facts = v.post("filters", wanted, 201)["facts"];
-    for (const char* name : {"certified", "predicted", "fill"}) {
-      EXPECT_EQ(facts[name].dump().front() == '-', false) << wanted << name << facts[name];
-      EXPECT_LT(facts[name].get<double>(), 1e-9) << wanted << name;
+  std::istringstream rows(refused_wishes);
+  for (std::string row; std::getline(rows, row);) {
+    const std::vector<std::string> parts = split(row, "  ");
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const std::vector<std::string> head = split(parts[0], " ");
+      const int status = std::stoi(head[1]);
+      const std::string expected = json{{"error", {{"where", head[0]}}}}.dump();
+      expect_answers(v, {{"POST plans", parts[i], status, expected},
+                         {"POST filters", parts[i], status, expected},
+                         {"POST jobs", R"({"kind": "profile", "filter": )" + parts[i] + "}", status, expected}});
     }
   }
 }
 
-TEST(Api, CountsAreUnknownAfterAForcedRemoval) {
+TEST(Api, ARequestThatCannotBeServedIsRefusedInWords) {
   visitor v;
-  const std::string id = "filters/" + v.made({{"layout", "classic"}, {"capacity", 100}, {"rate", 0.01}});
-  EXPECT_EQ(v.post(id + "/add", {{"keys", list_of("k", 50)}})["state"]["facts"]["counted"], 50);
-
-  const json facts = v.post(id + "/remove", {{"key", "k7"}, {"by_force", true}})["state"]["facts"];
-
-  EXPECT_EQ(facts["counted"], nullptr);
-  EXPECT_EQ(facts["keys"], 49);
-  EXPECT_EQ(facts["alarm"], nullptr);
-  EXPECT_EQ(v.post_text(id + "/undo", "")["facts"]["counted"], 50);
+  expect_answers(
+      v, {
+             {"POST filters", R"({"layout": "split_block512", "capacity": 10})", 201},
+             {"POST filters", R"({"grows": true})", 201},
+             {"GET nothing", "", 404},
+             {"PUT about", "", 404},
+             {"GET plans", "", 404},
+             {"GET filters", "", 404},
+             {"GET filters/x", "", 404},
+             {"DELETE filters/x", "", 404},
+             {"GET filters/1/nothing", "", 404},
+             {"GET filters/1/cells/512000", "", 404},
+             {"GET filters/1/cells/x", "", 400},
+             {"GET filters/1/cells?from=5&to=5", "", 400},
+             {"GET filters/1/cells?from=18446744073709551615", "", 400},
+             {"GET filters/1/cells?from=-1", "", 400},
+             {"GET filters/1/cells?to=18446744073709551616", "", 400},
+             {"GET filters/1/fill?ranges=x", "", 400},
+             {"GET filters/2/file", "", 409},
+             {"POST filters/1/undo", "", 409},
+             {"POST filters/1/remove", R"({"key": "x"})", 409},
+             {"POST filters/2/remove", R"({"key": "x", "by_force": true})", 409},
+             {"POST filters/1/tick", R"({"milliseconds": 5})", 409},
+             {"POST filters/1/tick", R"({"milliseconds": 9007199254740992})", 400},
+             {"POST filters/1/search", R"({"count": 0})", 400},
+             {"POST filters/1/search", R"({"count": 10000000})", 400},
+             {"POST filters/1/add", R"({"addresses": {"count": 2000000}})", 400},
+             {"POST filters/1/add", R"({"addresses": {"count": 1, "last": 2}})", 400},
+             {"POST filters/1/add", R"({"keys": "Madrid"})", 400},
+             {"POST filters/1/add", R"({"keys": ["a"], "addresses": {"count": 1}})", 400},
+             {"POST filters/1/add", R"({"keys": [1]})", 400},
+             {"POST filters/1/add", R"({"keys": [{"base64": "%%%%"}]})", 400},
+             {"POST filters/1/add", "", 400},
+             {"POST files", "no filter", 422},
+             {"POST files", "", 422},
+             {"GET jobs/x", "", 404},
+             {"DELETE jobs/x", "", 404},
+             {"POST jobs", R"({"kind": "nothing"})", 400},
+             {"POST jobs", R"({"kind": "benchmark", "sizes": []})", 400},
+             {"POST jobs", R"({"kind": "benchmark", "sizes": [0]})", 400},
+             {"POST jobs", R"({"kind": "analysis"})", 400},
+             {"POST jobs", R"({"kind": "analysis", "filter": {"grows": true}})", 409},
+             {"POST jobs", R"({"kind": "analysis", "filter": {"capacity": 2000000}})", 413},
+             {"POST jobs",
+              R"({"kind": "analysis", "filter": {"layout": "classic", "capacity": 9, "bits": 20000000000}})", 413},
+             {"POST jobs", R"({"kind": "profile", "filter": {"scheme": "pharo", "capacity": 5}})", 409},
+             {"POST jobs", R"({"kind": "profile", "filter": {"capacity": 1000000000}})", 413},
+             {"GET inspections/0", "", 404},
+             {"GET inspections/x", "", 400},
+             {"POST filters", R"({"capacity": 1000000000, "rate": 0.01})", 413},
+             {"POST filters", R"({"layout": "counting", "capacity": 10})", 201},
+             {"POST filters/3/add", "{}", 400, R"({"error": {"found": "nothing"}})"},
+             {"POST filters/3/remove", "{}", 400, R"({"error": {"found": "nothing"}})"},
+             {"POST filters/3/tick", "{}", 400, R"({"error": {"found": "nothing"}})"},
+             {"POST filters/3/add", R"({"keys": [null]})", 400, R"({"error": {"found": "null"}})"},
+         });
 }
 
-TEST(Api, EveryErrorIsInWords) {
+TEST(Api, EachFilterHasItsOwnKeys) {
   visitor v;
-  const std::string line = v.made({{"layout", "split_block512"}, {"capacity", 10}});
-  const std::string grown = v.made({{"grows", true}});
-  struct trouble {
-    const char* method;
-    std::string path;
-    std::string body;
-    int status;
-  };
-  for (const trouble& t : std::vector<trouble>{
-           {"GET", "nothing", "", 404},
-           {"PUT", "about", "", 404},
-           {"GET", "plans", "", 404},
-           {"GET", "filters", "", 404},
-           {"GET", "filters/x", "", 404},
-           {"DELETE", "filters/x", "", 404},
-           {"GET", "filters/" + line + "/nothing", "", 404},
-           {"GET", "filters/" + line + "/cells/512000", "", 404},
-           {"GET", "filters/" + line + "/cells/x", "", 400},
-           {"GET", "filters/" + line + "/cells?from=5&to=5", "", 400},
-           {"GET", "filters/" + line + "/cells?from=18446744073709551615", "", 400},
-           {"GET", "filters/" + line + "/cells?from=-1", "", 400},
-           {"GET", "filters/" + line + "/cells?to=18446744073709551616", "", 400},
-           {"GET", "filters/" + line + "/fill?ranges=x", "", 400},
-           {"GET", "filters/" + grown + "/file", "", 409},
-           {"POST", "filters/" + line + "/undo", "", 409},
-           {"POST", "filters/" + line + "/remove", R"({"key": "x"})", 409},
-           {"POST", "filters/" + grown + "/remove", R"({"key": "x", "by_force": true})", 409},
-           {"POST", "filters/" + line + "/tick", R"({"milliseconds": 5})", 409},
-           {"POST", "filters/" + line + "/tick", R"({"milliseconds": 9007199254740992})", 400},
-           {"POST", "filters/" + line + "/search", R"({"count": 0})", 400},
-           {"POST", "filters/" + line + "/search", R"({"count": 10000000})", 400},
-           {"POST", "filters/" + line + "/add", R"({"addresses": {"count": 2000000}})", 400},
-           {"POST", "filters/" + line + "/add", R"({"addresses": {"count": 1, "last": 2}})", 400},
-           {"POST", "filters/" + line + "/add", R"({"keys": "Madrid"})", 400},
-           {"POST", "filters/" + line + "/add", R"({"keys": ["a"], "addresses": {"count": 1}})", 400},
-           {"POST", "filters/" + line + "/add", R"({"keys": [1]})", 400},
-           {"POST", "filters/" + line + "/add", R"({"keys": [{"base64": "%%%%"}]})", 400},
-           {"POST", "filters/" + line + "/add", "", 400},
-           {"POST", "files", "no filter", 422},
-           {"POST", "files", "", 422},
-           {"GET", "jobs/x", "", 404},
-           {"DELETE", "jobs/x", "", 404},
-           {"POST", "jobs", R"({"kind": "nothing"})", 400},
-           {"POST", "jobs", R"({"kind": "benchmark", "sizes": []})", 400},
-           {"POST", "jobs", R"({"kind": "benchmark", "sizes": [0]})", 400},
-           {"POST", "jobs", R"({"kind": "analysis"})", 400},
-           {"POST", "jobs", R"({"kind": "analysis", "filter": {"grows": true}})", 409},
-           {"POST", "jobs", R"({"kind": "analysis", "filter": {"capacity": 2000000}})", 413},
-           {"POST", "jobs",
-            R"({"kind": "analysis", "filter": {"layout": "classic", "capacity": 9, "bits": 20000000000}})", 413},
-           {"POST", "jobs", R"({"kind": "profile", "filter": {"scheme": "pharo", "capacity": 5}})", 409},
-           {"POST", "jobs", R"({"kind": "profile", "filter": {"capacity": 1000000000}})", 413},
-           {"GET", "inspections/0", "", 404},
-           {"GET", "inspections/x", "", 400},
-           {"POST", "filters", R"({"capacity": 1000000000, "rate": 0.01})", 413}}) {
-    const bloomery::playground::response r = v.ask(t.method, t.path, t.body);
-    EXPECT_EQ(r.status, t.status) << t.path << t.body << r.body;
-    ASSERT_NE(r.body, "") << t.path;
-    expect_words(json::parse(r.body));
+  expect_answers(v, {
+                        {"POST filters", R"({"capacity": 10})", 201},
+                        {"POST filters", R"({"capacity": 10})", 201},
+                        {"POST filters/1/add", R"({"keys": ["Madrid"]})"},
+                        {"GET filters/2", "", 200, R"({"facts": {"keys": 0}})"},
+                        {"DELETE filters/2", "", 204},
+                        {"GET filters/1", "", 200, R"({"facts": {"keys": 1}})"},
+                        {"GET filters/2", "", 404, R"({"error": {"code": "not_found"}})"},
+                    });
+}
+
+TEST(Api, ARequestAddsAllItsKeysOrNone) {
+  visitor v;
+  expect_answers(v, {
+                        {"POST filters", R"({"capacity": 1000})", 201},
+                        {"POST filters/1/add", R"({"addresses": {"count": 999999}})"},
+                        {"POST filters/1/add", R"({"keys": ["a", "b"]})", 413},
+                        {"GET filters/1", "", 200, R"({"steps": 1})"},
+                        {"POST filters/1/ask", R"({"keys": ["a"]})", 200, R"({"maybe": 1, "false_positives": 1})"},
+                        {"POST filters/1/add", R"({"keys": ["a"]})", 200, R"({"state": {"steps": 2}})"},
+                    });
+}
+
+TEST(Api, CountsAreUnknownAfterAForcedRemoval) {
+  visitor v;
+  const std::string keys = json{{"keys", list_of("k", 50)}}.dump();
+  expect_answers(v, {
+                        {"POST filters", R"({"layout": "classic", "capacity": 100, "rate": 0.01})", 201},
+                        {"POST filters/1/add", keys, 200, R"({"state": {"facts": {"counted": 50}}})"},
+                        {"POST filters/1/remove", R"({"key": "k7", "by_force": true})", 200,
+                         R"({"state": {"facts": {"counted": null, "keys": 49, "alarm": null}}})"},
+                        {"POST filters/1/undo", "", 200, R"({"facts": {"counted": 50}})"},
+                    });
+}
+
+TEST(Api, APlanWithBitsAndRateKeepsTheOtherWishes) {
+  visitor v;
+  const std::string wish =
+      R"({"layout": "split_block512", "bits": 51200, "rate": 0.01, "hash": "murmur3", "seed": "5"})";
+  const std::string expected = R"({"filter": )" + wish + "}";
+  expect_answers(v, {{"POST plans", wish, 200, expected}});
+}
+
+TEST(Api, APlanEqualsTheFilterThatIsMadeOfItAndThatIsEmpty) {
+  visitor v;
+  for (const json& wanted : all_kinds(100)) {
+    const json made = v.post("filters", wanted, 201);
+    EXPECT_EQ(v.post("plans", wanted)["filter"], made["filter"]) << wanted;
+    for (const char* name : {"certified", "predicted", "fill"}) {
+      const json& fact = made["facts"][name];
+      EXPECT_NE(fact.dump().front(), '-') << wanted << name << fact;
+      EXPECT_LT(fact.get<double>(), 1e-9) << wanted << name;
+    }
   }
 }
 
-TEST(Api, WhatIsMissingIsCalledNothing) {
-  visitor v;
-  const std::string id = "filters/" + v.made({{"layout", "counting"}, {"capacity", 10}});
-
-  EXPECT_EQ(v.post_text(id + "/add", "{}", 400)["error"]["found"], "nothing");
-  EXPECT_EQ(v.post_text(id + "/remove", "{}", 400)["error"]["found"], "nothing");
-  EXPECT_EQ(v.post_text(id + "/tick", "{}", 400)["error"]["found"], "nothing");
-  EXPECT_EQ(v.post_text(id + "/add", R"({"keys": [null]})", 400)["error"]["found"], "null");
-}
-
-TEST(Api, AFilterThatWasDownloadedCanBeOpenedAgain) {
+TEST(Api, ADownloadedFilterCanBeOpenedAgain) {
   visitor v;
   const std::string id = "filters/" + v.made({{"layout", "classic"}, {"bits", 150'000'000}, {"capacity", 1000}});
   const std::string file = v.bytes(id + "/file");
@@ -274,7 +277,7 @@ TEST(Api, AFilterThatWasDownloadedCanBeOpenedAgain) {
   expect_words(v.post_text("files", std::string(bloomery::playground::api::most_file + 1, ' '), 413));
 }
 
-TEST(Api, WhatTakesLongIsGivenUpWhenItEnds) {
+TEST(Api, LongRequestsEndWithTheProgram) {
   visitor v;
   const std::string id = "filters/" + v.made({{"scheme", "pharo"}, {"capacity", 10}, {"rate", 0.1}});
 
@@ -284,31 +287,7 @@ TEST(Api, WhatTakesLongIsGivenUpWhenItEnds) {
   expect_words(v.post("plans", {{"capacity", 10}}, 503));
 }
 
-TEST(Api, AVisitorsFiltersAreNoOthers) {
-  visitor v;
-  const std::string mine = v.made({{"capacity", 10}});
-  const std::string other = v.made({{"capacity", 10}});
-  v.post("filters/" + mine + "/add", {{"keys", {"Madrid"}}});
-
-  EXPECT_EQ(v.get("filters/" + other)["facts"]["keys"], 0);
-  EXPECT_EQ(v.ask("DELETE", "filters/" + other).status, 204);
-  EXPECT_EQ(v.get("filters/" + mine)["facts"]["keys"], 1);
-  v.get("filters/" + other, 404);
-}
-
-TEST(Api, ACallTakesAllKeysOrNone) {
-  visitor v;
-  const std::string id = "filters/" + v.made({{"capacity", 1000}});
-  v.post(id + "/add", {{"addresses", {{"count", 999'999}}}});
-
-  expect_words(v.post(id + "/add", {{"keys", {"a", "b"}}}, 413));
-
-  EXPECT_EQ(v.get(id)["steps"], 1);
-  EXPECT_EQ(v.post(id + "/ask", {{"keys", {"a"}}})["keys"][0]["truth"], "never");
-  EXPECT_EQ(v.post(id + "/add", {{"keys", {"a"}}})["state"]["steps"], 2);
-}
-
-TEST(Api, CellsAndRangesBeyondTheEndAreCutOff) {
+TEST(Api, RangesEndWithTheFilter) {
   visitor v;
   const std::string id = "filters/" + v.made({{"layout", "classic"}, {"bits", 1000}, {"capacity", 10}});
 
@@ -320,7 +299,7 @@ TEST(Api, CellsAndRangesBeyondTheEndAreCutOff) {
   EXPECT_EQ(v.get(id + "/keys?from=18446744073709551615&count=18446744073709551615")["keys"].size(), 0u);
 }
 
-TEST(Api, OwnersOfVeryLongNamesAreCountedButNotAllNamed) {
+TEST(Api, LongOwnersAreCountedButNotAllNamed) {
   visitor v;
   const std::string id = "filters/" + v.made({{"layout", "classic"}, {"bits", 8}, {"capacity", 1}, {"probes", 64}});
   json keys = json::array();

@@ -76,7 +76,7 @@ TEST(Jobs, ReportTheirProgressAndPartialResults) {
   EXPECT_EQ(whole["error"], nullptr);
 }
 
-TEST(Jobs, WhatOneThrowsIsItsErrorAndTheNextGoesOn) {
+TEST(Jobs, AnErrorFailsItsJobAndTheNextJobRuns) {
   jobs_in_a_thread all;
   const std::string known = all.add("test", [](job_watch&) -> json {
     throw bloomery::error(errc::too_large, {"so large", "", "", "", "less"});
@@ -131,7 +131,7 @@ TEST(Jobs, WaitInLimitedNumberAndReplaceEndedOnes) {
   EXPECT_EQ(code_of([&] { all.look(first); }), errc::not_found);
 }
 
-TEST(Jobs, RunInTheThreadThatCallsTheOldestFirst) {
+TEST(Jobs, RunOldestFirstInTheCallingThread) {
   jobs all;
   std::vector<std::thread::id> threads;
   const auto note = [&](job_watch&) {

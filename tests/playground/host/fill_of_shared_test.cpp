@@ -27,10 +27,7 @@ using bloomery::redis_growth;
 using bloomery::redis_info;
 using bloomery::redis_params;
 using bloomery::redis_shard;
-using bloomery::playground::evenness;
-using bloomery::playground::fill_of;
-using bloomery::playground::fill_seen;
-using bloomery::playground::least_chance;
+using namespace bloomery::playground;
 
 class FillOfShared : public on_a_server<FillOfShared> {
  protected:
@@ -58,33 +55,32 @@ class FillOfShared : public on_a_server<FillOfShared> {
     const auto blocks = static_cast<double>(std::accumulate(h.blocks.begin(), h.blocks.end(), std::uint64_t{0}));
     EXPECT_NEAR(std::accumulate(h.expected.begin(), h.expected.end(), 0.0), blocks, 1e-6 * blocks);
   }
+
+  static void expect_even(const std::optional<fill_seen>& seen) {
+    ASSERT_TRUE(seen);
+    expect_all(*seen);
+    EXPECT_GT(evenness(seen->by_blocks).value_or(0), least_chance);
+  }
 };
 
-TEST_F(FillOfShared, OfManySmallShardsThatGrowIsAsChanceHasIt) {
+TEST_F(FillOfShared, OfManySmallShardsThatGrowIsEven) {
   for (const std::uint64_t of_shard : {50, 150, 1000}) {
     SCOPED_TRACE(of_shard);
     server->command({"FLUSHALL"});
     redis_filter f = redis_filter::create(at("x"), of_shards(growing(1024 * of_shard), 1024));
     insert_all(f, keys_from(0, 300'000));
 
-    const fill_seen seen = read(f);
-
-    expect_all(seen);
-    EXPECT_GT(evenness(seen.by_blocks).value_or(0), least_chance);
+    expect_even(read(f));
   }
 }
 
-TEST_F(FillOfShared, IsExpectedOfWhatIsReadAndNotOfWhatWasToldBefore) {
+TEST_F(FillOfShared, IsExpectedFromWhatIsReadNotFromEarlierFacts) {
   redis_filter f = redis_filter::create(at("x"), of_shards(growing(100'000), 4));
   insert_all(f, keys_from(0, 50'000));
   const told before(f);
   insert_all(f, keys_from(50'000, 25'000));
 
-  const std::optional<fill_seen> seen = read(f, before);
-
-  ASSERT_TRUE(seen);
-  expect_all(*seen);
-  EXPECT_GT(evenness(seen->by_blocks).value_or(0), least_chance);
+  expect_even(read(f, before));
 }
 
 TEST_F(FillOfShared, LeavesOutLayersThatCameMeanwhile) {
@@ -110,7 +106,7 @@ TEST_F(FillOfShared, IsNotReadAfterTheFilterWasReplaced) {
   expect_all(read(f));
 }
 
-TEST_F(FillOfShared, OfAGenerationThatHasBegunInSomeShardsIsAsChanceHasIt) {
+TEST_F(FillOfShared, OfAGenerationThatHasBegunInSomeShardsIsEven) {
   redis_params wanted = of_shards(integers(1'400'000, 0.01), 512);
   const std::chrono::milliseconds part(1500);
   wanted.filter.extra = bloomery::window_of_time(7 * part);
@@ -123,14 +119,10 @@ TEST_F(FillOfShared, OfAGenerationThatHasBegunInSomeShardsIsAsChanceHasIt) {
   const auto [fewest, most] = std::ranges::minmax(now.shards, {}, begun);
   ASSERT_LT(begun(fewest), begun(most));
 
-  const std::optional<fill_seen> seen = read(f, now);
-
-  ASSERT_TRUE(seen);
-  expect_all(*seen);
-  EXPECT_GT(evenness(seen->by_blocks).value_or(0), least_chance);
+  expect_even(read(f, now));
 }
 
-TEST_F(FillOfShared, OfOneThatCannotBeWorkedOutIsUnknown) {
+TEST_F(FillOfShared, HasNoExpectationForAFullLayer) {
   redis_filter f = redis_filter::create(at("x"), of_shards(growing(4000), 2));
   insert_all(f, keys_from(0, 100));
   const std::string layer = server->shard("x", 1) + ":0";
@@ -152,7 +144,7 @@ TEST_F(FillOfShared, OfAnEmptyOneIsCertain) {
   EXPECT_EQ(evenness(seen.by_blocks), 1);
 }
 
-TEST_F(FillOfShared, FindsTheOneLineOfAShardThatSomebodyFilled) {
+TEST_F(FillOfShared, FindsOneLineThatAnotherClientFilled) {
   redis_filter f = redis_filter::create(at("x"), of_shards(growing(1024 * 400), 1024));
   insert_all(f, keys_from(0, 200'000));
   server->command({"SETRANGE", server->shard("x", 700) + ":0", "128", std::string(64, '\xff')});

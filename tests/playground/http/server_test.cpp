@@ -52,7 +52,7 @@ TEST(Server, RecognizesLoopbackAddresses) {
   }
 }
 
-TEST(Server, TakesAFreePortAndGivesItBack) {
+TEST(Server, ListensOnAFreePortUntilItEnds) {
   api answers({});
   std::uint16_t port = 0;
   {
@@ -71,7 +71,7 @@ TEST(Server, TakesAFreePortAndGivesItBack) {
   EXPECT_NO_THROW(server again(answers, "127.0.0.1", port));
 }
 
-TEST(Server, DoesNotListenToEveryoneForWantOfAHost) {
+TEST(Server, RefusesAnEmptyHost) {
   api answers({});
 
   const auto refused = error_of([&] { server everywhere(answers, "", 0); });

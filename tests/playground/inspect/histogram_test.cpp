@@ -24,15 +24,7 @@ namespace {
 
 using bloomery::any_filter;
 using bloomery::params;
-using bloomery::playground::add_loads;
-using bloomery::playground::blocks_of_loads;
-using bloomery::playground::evenness;
-using bloomery::playground::expect;
-using bloomery::playground::expected_blocks;
-using bloomery::playground::histogram;
-using bloomery::playground::histogram_for;
-using bloomery::playground::least_chance;
-using bloomery::playground::shown_filter;
+using namespace bloomery::playground;
 
 constexpr std::uint64_t keys = 60'000;
 

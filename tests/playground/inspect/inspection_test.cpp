@@ -4,6 +4,7 @@
 #include <bloomery/measure.hpp>
 
 #include "app/signals.hpp"
+#include "playground/answers.hpp"
 #include "playground/api/api.hpp"
 #include "playground/documented.hpp"
 #include "playground/host/inspect_filter.hpp"
@@ -37,9 +38,7 @@ using bloomery::any_filter;
 using bloomery::params;
 using bloomery::window_of_keys;
 using bloomery::window_of_time;
-using bloomery::playground::inspect_filter;
-using bloomery::playground::inspection;
-using bloomery::playground::json;
+using namespace bloomery::playground;
 
 class InspectedFile : public testing::Test {
  protected:
@@ -73,22 +72,86 @@ TEST_F(InspectedFile, IsDescribedByItsBits) {
   EXPECT_EQ(seen["shards"], nullptr);
 }
 
-TEST_F(InspectedFile, OfEachKindIsReady) {
-  for (const params& p :
-       {bloomery::complete({.layout = "counting", .capacity = 500, .target_fpr = 0.01}),
-        bloomery::complete({.scheme = "pharo", .capacity = 10, .target_fpr = 0.1}),
-        bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_keys(500)}),
-        bloomery::complete({.layout = "blocked_page", .capacity = 5, .target_fpr = 0.01})}) {
-    SCOPED_TRACE(p.layout + p.scheme);
+struct verdict_row {
+  const char* name;
+  any_filter filter;
+  const char* expected;
+};
+
+params window(std::uint64_t capacity, const bloomery::window_length& length) {
+  return bloomery::complete({.layout = "sliding", .capacity = capacity, .target_fpr = 0.01, .extra = length});
+}
+
+params pharo(std::uint64_t capacity, double fpr) {
+  return bloomery::complete({.scheme = "pharo", .capacity = capacity, .target_fpr = fpr});
+}
+
+any_filter made_long_ago() {
+  any_filter filter(window(500, window_of_time(1min)));
+  filter.set_clock([] { return std::uint64_t{1'000'000'000'000}; });
+  insert(filter, 0, 50);
+  return filter;
+}
+
+any_filter of_chosen_keys() {
+  any_filter filter(usual());
+  for (std::uint64_t i = 0; filter.insert_count() < 3000; ++i) {
+    const std::string key = std::to_string(i);
+    if (filter.cells(std::string_view(key)).front() < 40 * 512) filter.insert(std::string_view(key));
+  }
+  return filter;
+}
+
+// Its sizing rule uses a real number of probes.
+any_filter of_a_scheme() {
+  const params p = pharo(20'000, 0.01);
+  EXPECT_GT(expected_fpr(p, p.capacity), 0.0101);
+  any_filter filter(p);
+  for (std::uint64_t k = 0; filter.insert_count() < 19'900; ++k) filter.insert("key " + std::to_string(k));
+  return filter;
+}
+
+TEST_F(InspectedFile, HasTheVerdictThatItsBitsDeserve) {
+  const auto of = [](const char* layout, std::uint64_t capacity) {
+    return bloomery::complete({.layout = layout, .capacity = capacity, .target_fpr = 0.01});
+  };
+  verdict_row rows[] = {
+      {"counting", made(8, of("counting", 500)), R"({"verdict": {"level": "good"}})"},
+      {"scheme", made(8, pharo(10, 0.1)), R"({"verdict": {"level": "good"}})"},
+      {"window", made(8, window(500, window_of_keys(500))), R"({"verdict": {"level": "good"}})"},
+      {"page", made(8, of("blocked_page", 5)), R"({"verdict": {"level": "good"}})"},
+      {"overfull generation", made(1500, window(600, window_of_time(1h))),
+       R"({"verdict": {"level": "bad", "code": "overfull"}})"},
+      {"expired keys", made_long_ago(),
+       R"({"verdict": {"code": "empty"}, "keys": 0, "certified": 0, "facts": {"ones": 0}})"},
+      {"chosen keys", of_chosen_keys(), R"({"verdict": {"level": "bad"}, "histogram": {"fits": false}})"},
+      {"scheme as planned", of_a_scheme(), R"({"verdict": {"level": "watch", "code": "scheme"}})"},
+  };
+  for (verdict_row& row : rows) {
+    SCOPED_TRACE(row.name);
     std::filesystem::remove(path);
-    made(8, p).save(path);
+    row.filter.save(path);
     const auto i = inspect();
 
     const json seen = ready(*i);
 
+    expect_contains(seen, json::parse(row.expected));
     EXPECT_EQ(sum_of(seen["heat"]["ones"]), seen["facts"]["ones"]);
-    EXPECT_EQ(seen["verdict"]["level"], "good") << seen["verdict"];
+    if (seen["keys"] == 0) {
+      EXPECT_EQ(i->ask(std::vector<std::string>{"key 7"})["keys"][0]["answer"], "no");
+    }
+    if (seen["verdict"]["code"] == "overfull") {
+      for (const json& one : seen["facts"]["window"]["generations"]) EXPECT_EQ(one["capacity"], 600);
+    }
   }
+}
+
+TEST_F(InspectedFile, FullerThanItsCountIsBad) {
+  save_file(path, usual(), made(9000).bytes(), made(2000).counts(), "");
+
+  // Many keys, but not chosen ones.
+  expect_contains(ready(*inspect()),
+                  {{"verdict", {{"level", "bad"}, {"code", "fuller"}}}, {"histogram", {{"fits", true}}}});
 }
 
 TEST_F(InspectedFile, ShowsWhatAnotherWritesIntoIt) {
@@ -156,17 +219,9 @@ TEST_F(InspectedFile, ThatIsReplacedIsReported) {
   EXPECT_NE(failed(*i, "damaged")["error"]["what"], "");
   made(2000).save(path);
   EXPECT_NEAR(ready(*i)["keys"].get<double>(), 2000, 30);
-}
-
-TEST_F(InspectedFile, FullerThanItsCountIsBad) {
-  save_file(path, usual(), made(9000).bytes(), made(2000).counts(), "");
-  const auto i = inspect();
-
-  const json seen = ready(*i);
-
-  EXPECT_EQ(seen["verdict"]["level"], "bad");
-  EXPECT_EQ(seen["verdict"]["code"], "fuller");
-  EXPECT_EQ(seen["histogram"]["fits"], true);  // many keys, but not chosen ones
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  EXPECT_NE(failed(*i, "not_a_filter")["error"]["way_out"], "");
 }
 
 TEST_F(InspectedFile, WithADamagedPageIsBadAndAnswersNothing) {
@@ -190,21 +245,6 @@ TEST_F(InspectedFile, WithADamagedPageIsBadAndAnswersNothing) {
   const auto asked = error_of([&] { other->ask(std::vector<std::string>{"key 1"}); });
   ASSERT_TRUE(asked);
   EXPECT_EQ(asked->code(), bloomery::errc::damaged);
-}
-
-TEST_F(InspectedFile, OfChosenKeysIsUneven) {
-  any_filter filter(usual());
-  for (std::uint64_t i = 0; filter.insert_count() < 3000; ++i) {
-    const std::string key = std::to_string(i);
-    if (filter.cells(std::string_view(key)).front() < 40 * 512) filter.insert(std::string_view(key));
-  }
-  filter.save(path);
-  const auto i = inspect();
-
-  const json seen = ready(*i);
-
-  EXPECT_EQ(seen["verdict"]["level"], "bad");
-  EXPECT_EQ(seen["histogram"]["fits"], false);
 }
 
 TEST_F(InspectedFile, AnswersForKeysByTheirCells) {
@@ -239,63 +279,14 @@ TEST_F(InspectedFile, WithASecretIsReadWithoutIt) {
   EXPECT_EQ(asked->code(), bloomery::errc::incompatible);
 }
 
-TEST_F(InspectedFile, OfATimeLongGoneHasNoKeys) {
-  any_filter filter(bloomery::complete(
-      {.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_time(std::chrono::minutes(1))}));
-  std::uint64_t now = 1'000'000'000'000;
-  filter.set_clock([&] { return now; });
-  insert(filter, 0, 50);
-  filter.save(path);
-  const auto i = inspect();
-
-  const json seen = ready(*i);
-
-  EXPECT_EQ(seen["keys"], 0);
-  EXPECT_EQ(seen["facts"]["ones"], 0);
-  EXPECT_EQ(seen["certified"], 0);
-  EXPECT_EQ(seen["verdict"]["code"], "empty");
-  EXPECT_EQ(i->ask(std::vector<std::string>{"key 7"})["keys"][0]["answer"], "no");
-}
-
 TEST_F(InspectedFile, OfATimeWindowExpiresKeysWithoutWriters) {
-  any_filter filter(bloomery::complete(
-      {.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_time(std::chrono::seconds(2))}));
-  insert(filter, 0, 50);
-  filter.save(path);
+  made(50, window(500, window_of_time(2s))).save(path);
   const auto i = inspect();
 
   const json seen =
       follow(*i, "nothing left", [](const json& one) { return one.contains("keys") && one["facts"]["ones"] == 0; });
 
   EXPECT_EQ(seen["certified"], 0);
-}
-
-TEST_F(InspectedFile, OfASchemeAsItWasPlannedIsNotBroken) {
-  const params p = bloomery::complete({.scheme = "pharo", .capacity = 20'000, .target_fpr = 0.01});
-  ASSERT_GT(expected_fpr(p, p.capacity), 0.0101);  // its sizing rule uses a real number of probes
-  any_filter filter(p);
-  for (std::uint64_t k = 0; filter.insert_count() < 19'900; ++k) filter.insert("key " + std::to_string(k));
-  filter.save(path);
-  const auto i = inspect();
-
-  const json seen = ready(*i);
-
-  EXPECT_EQ(seen["verdict"]["level"], "watch") << seen["verdict"] << seen["certified"];
-  EXPECT_EQ(seen["verdict"]["code"], "scheme");
-}
-
-TEST_F(InspectedFile, WithTooManyKeysInAGenerationIsOverfull) {
-  made(1500,
-       bloomery::complete(
-           {.layout = "sliding", .capacity = 600, .target_fpr = 0.01, .extra = window_of_time(std::chrono::hours(1))}))
-      .save(path);
-  const auto i = inspect();
-
-  const json seen = ready(*i);
-
-  EXPECT_EQ(seen["verdict"]["level"], "bad");
-  EXPECT_EQ(seen["verdict"]["code"], "overfull");
-  for (const json& one : seen["facts"]["window"]["generations"]) EXPECT_EQ(one["capacity"], 600);
 }
 
 TEST_F(InspectedFile, WasChangedWhenItsTimeSays) {
@@ -313,9 +304,8 @@ TEST_F(InspectedFile, WasChangedWhenItsTimeSays) {
 
 TEST_F(InspectedFile, IsDocumented) {
   made(1000).save(path);
-  made(50, bloomery::complete({.layout = "sliding", .capacity = 500, .target_fpr = 0.01, .extra = window_of_keys(500)}))
-      .save(path + ".window");
-  made(8, bloomery::complete({.scheme = "pharo", .capacity = 10, .target_fpr = 0.1})).save(path + ".pharo");
+  made(50, window(500, window_of_keys(500))).save(path + ".window");
+  made(8, pharo(10, 0.1)).save(path + ".pharo");
   std::vector<std::unique_ptr<inspection>> all;
   for (const char* end : {"", ".window", ".pharo"}) all.push_back(inspect_filter(path + end, {}));
   for (const auto& i : all) ready(*i);
@@ -337,17 +327,6 @@ TEST_F(InspectedFile, ThatIsALogIsRefusedWithItsFilter) {
 
   ASSERT_TRUE(refused);
   EXPECT_NE(refused->text().hint.words().find("name " + path + ";"), std::string::npos) << refused->text().hint.words();
-}
-
-TEST_F(InspectedFile, ThatBecomesADirectoryHasAWayOut) {
-  made(10).save(path);
-  const auto i = inspect();
-  ready(*i);
-
-  std::filesystem::rename(path, path + ".away");
-  std::filesystem::create_directory(path);
-
-  EXPECT_NE(failed(*i, "not_a_filter")["error"]["way_out"], "");
 }
 
 TEST_F(InspectedFile, CanBeCutShortWhileItIsRead) {

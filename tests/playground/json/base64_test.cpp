@@ -38,7 +38,7 @@ TEST(Base64, KeepsAllBytes) {
   }
 }
 
-TEST(Base64, RefusesAllElse) {
+TEST(Base64, RefusesMalformedText) {
   for (const char* wrong :
        {"Z", "Zg", "Zm8", "Zg=", "Zg==Zg==", "Z===", "====", "Zg=a", "Zm 8", "Zm9v\n", "Zm-_", "\xff\xff=="}) {
     EXPECT_FALSE(bytes_of_base64(wrong)) << wrong;

@@ -1,7 +1,7 @@
 // Malicious and malformed request bodies.
 #include "playground/json/json.hpp"
 
-#include "playground/words.hpp"
+#include "playground/answers.hpp"
 
 #include "support/errors.hpp"
 
@@ -20,38 +20,32 @@ std::string repeated(const std::string& text, std::size_t times) {
 
 TEST(Body, ABodyThatIsNotAPlainObjectIsRefusedWithAMessage) {
   const std::size_t many = 1'000'000;
-  for (const std::string& body : {std::string(),
-                                  std::string("x"),
-                                  std::string("null"),
-                                  std::string("[]"),
-                                  std::string("1"),
-                                  std::string("\"a\""),
-                                  std::string("{"),
-                                  std::string("{}x"),
-                                  std::string("{\"a\":1,}"),
-                                  std::string("{\"a\":01}"),
-                                  std::string("{a:1}"),
-                                  std::string("{'a':1}"),
-                                  std::string("{\"a\":1e400}"),
-                                  std::string("{\"a\":-1e400}"),
-                                  std::string("{\"a\":NaN}"),
-                                  std::string("{\"a\":Infinity}"),
-                                  std::string("{\"a\":+1}"),
-                                  std::string("{\"a\":\"\xff\"}"),
-                                  std::string("{\"\xc0\x80\":1}"),
-                                  std::string("{\"a\":\"\xed\xa0\x80\"}"),
-                                  std::string("{\"a\":\"\\ud800\"}"),
-                                  std::string("{\"a\":\"\n\"}"),
-                                  std::string("{\"a\":1}\0", 8),
-                                  std::string("{\"a\":1,\"a\":1}"),
-                                  std::string("{\"a\":{\"b\":1,\"b\":2}}"),
-                                  "{\"a\":" + repeated("[", many),
-                                  "{\"a\":" + repeated("[", many) + repeated("]", many) + "}",
-                                  repeated("{\"a\":", many),
-                                  repeated("{\"a\":", many) + "1" + repeated("}", many),
-                                  "{\"a\":[" + repeated("1,", many) + "1]}",
-                                  "{\"keys\":[" + repeated("\"\",", many) + "\"\"]}",
-                                  "{\"a\":\"" + repeated("x", many)}) {
+  std::vector<std::string> bodies = {"",
+                                     "x",
+                                     "null",
+                                     "[]",
+                                     "1",
+                                     "\"a\"",
+                                     "{",
+                                     "{}x",
+                                     "{a:1}",
+                                     "{'a':1}",
+                                     "{\"\xc0\x80\":1}",
+                                     std::string("{\"a\":1}\0", 8),
+                                     "{\"a\":1,\"a\":1}",
+                                     "{\"a\":{\"b\":1,\"b\":2}}",
+                                     "{\"a\":" + repeated("[", many),
+                                     "{\"a\":" + repeated("[", many) + repeated("]", many) + "}",
+                                     repeated("{\"a\":", many),
+                                     repeated("{\"a\":", many) + "1" + repeated("}", many),
+                                     "{\"a\":[" + repeated("1,", many) + "1]}",
+                                     "{\"keys\":[" + repeated("\"\",", many) + "\"\"]}",
+                                     "{\"a\":\"" + repeated("x", many)};
+  for (const char* value : {"1,", "01", "1e400", "-1e400", "NaN", "Infinity", "+1", "\"\xff\"", "\"\xed\xa0\x80\"",
+                            "\"\\ud800\"", "\"\n\""}) {
+    bodies.push_back(std::string("{\"a\":") + value + "}");
+  }
+  for (const std::string& body : bodies) {
     const auto thrown = error_of([&] { fields refused{std::string_view(body)}; });
     ASSERT_TRUE(thrown) << body.substr(0, 60);
     expect_words(bloomery::playground::json_of(*thrown));
@@ -90,7 +84,7 @@ TEST(Body, KeysAreBytesAndComeBackAsTheyWere) {
   }
 }
 
-TEST(Body, AHundredThousandKeysOfTenMegabytesAreTaken) {
+TEST(Body, AHundredThousandKeysOfTenMegabytesAreRead) {
   json list = json::array();
   for (int i = 0; i < 100'000; ++i) list.push_back(std::string(90, 'x') + std::to_string(i));
   const std::string text = json{{"keys", list}}.dump();

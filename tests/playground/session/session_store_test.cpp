@@ -51,7 +51,7 @@ TEST(SessionStore, RemovesTheLeastRecentlyUsedFilter) {
   for (const std::string& id : {a, d, e}) EXPECT_NO_THROW(c.get(id));
 }
 
-TEST(SessionStore, WithoutRoomNothingIsMade) {
+TEST(SessionStore, NoFilterIsMadeWithoutRoom) {
   session_store c({.filters = 2, .bytes = 1 << 20});
   c.put(100, small);
   bool made = false;
@@ -68,7 +68,7 @@ TEST(SessionStore, WithoutRoomNothingIsMade) {
   EXPECT_FALSE(made);
 }
 
-TEST(SessionStore, WhatCouldNotBeMadeTakesNoRoom) {
+TEST(SessionStore, AFilterThatCouldNotBeMadeTakesNoRoom) {
   session_store c({.filters = 1, .bytes = 1 << 20});
   for (int i = 0; i < 5; ++i) {
     EXPECT_THROW(c.put(1 << 19, []() -> demo_session { throw std::runtime_error("no"); }), std::runtime_error);
@@ -77,7 +77,7 @@ TEST(SessionStore, WhatCouldNotBeMadeTakesNoRoom) {
   EXPECT_NO_THROW(c.put(1 << 19, small));
 }
 
-TEST(SessionStore, WhatAFilterWeighsAndWhatIsDroppedCounts) {
+TEST(SessionStore, CountsTheBytesOfFiltersUntilTheyAreDropped) {
   session_store c({.filters = 10, .bytes = 1 << 20});
   const std::string a = c.put(100, small);
   c.weigh(a, 1 << 20);
@@ -89,7 +89,7 @@ TEST(SessionStore, WhatAFilterWeighsAndWhatIsDroppedCounts) {
   EXPECT_EQ(code_of([&] { c.drop(a); }), errc::not_found);
 }
 
-TEST(SessionStore, RoomThatIsKeptIsNoOthersUntilItIsGivenBack) {
+TEST(SessionStore, AReservationHoldsItsBytesUntilItEnds) {
   session_store c({.filters = 10, .bytes = 1 << 20});
   {
     const session_store::reservation mine = c.make_room(700 << 10);
@@ -100,7 +100,7 @@ TEST(SessionStore, RoomThatIsKeptIsNoOthersUntilItIsGivenBack) {
   EXPECT_NO_THROW(static_cast<void>(c.make_room(1 << 20)));
 }
 
-TEST(SessionStore, ThreadsMayComeAndGo) {
+TEST(SessionStore, ManyThreadsUseTheStore) {
   session_store c({.filters = 16, .idle = seconds(-1)});
   std::vector<std::thread> visitors;
   for (int i = 0; i < 8; ++i) {

@@ -124,14 +124,6 @@ TEST_P(ShownFilter, ItsFileEqualsTheLibrarysAndGivesTheSameAnswers) {
   EXPECT_EQ(shown.file(), file);
 }
 
-std::string name_of_kind(const testing::TestParamInfo<json>& kind) {
-  std::string name;
-  for (const char c : kind.param.dump()) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) name += c;
-  }
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(Kinds, ShownFilter, testing::ValuesIn(all_kinds(500)), name_of_kind);
 
 template <class Fingerprint>
