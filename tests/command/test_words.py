@@ -99,11 +99,26 @@ class Words(CommandTest):
         })  # fmt: skip
         self.refuse_all({f"{command} --frobnicate": f"--frobnicate.*bloomery {command} --help" for command in COMMANDS})
         self.refuse_all({command: "FILTER|--output" for command in ("add", "info", "verify", "explain", "fold", "union", "intersect", "keygen")})
-        mistyped = {"chekc": "check", "biuld": "build", "dedupe": "dedup", "ad": "add", "inof": "info", "paln": "plan"}
-        self.refuse_all({f"{typed} x": f"did you mean 'bloomery {meant}'" for typed, meant in mistyped.items()})
         for line in ("build -o ''", "build -o g ''", "union -o '' f f", "union -o g f ''", "intersect -o g '' f", "overlap f ''", "fold f -o ''",
                      "verify f --present ''", "verify f --absent ''", "explain f a --keys ''", "noisy check ''", "noisy check f -i ''"):  # fmt: skip
             self.refuse_all({line: empty})
+
+    def test_the_right_word_is_suggested_for_a_mistyped_one(self) -> None:
+        mistyped = "chekc check, biuld build, dedupe dedup, ad add, inof info, paln plan, anlayse analyze, intresect intersect, dedpu dedup"
+        for typed, meant in (pair.split() for pair in mistyped.split(", ")):
+            self.refused(typed, "x", says=f"did you mean 'bloomery {meant}'")
+        self.refuse_all({
+            "help chekc": "did you mean 'bloomery check'",
+            "help redis lsit": "did you mean 'bloomery redis list'",
+            "help check x": "has no subcommands",
+            "build --capactiy": "unknown option: found '--capactiy'; did you mean '--capacity'",
+            "check --invret=1": "unknown option: found '--invret=1'; did you mean '--invert'",
+            "plan --max-key": "unknown option: found '--max-key'; did you mean '--max-keys'",
+            "dedup --stat": "unknown option: found '--stat'; did you mean '--state'",
+            "info --hlep": "unknown option: found '--hlep'; did you mean '--help'",
+        })  # fmt: skip
+        for typed in "make", "lists", "foo", "pull-all", "bxxld":  # too far from any command
+            self.assertNotIn("did you mean", self.refused(typed).err)
 
     def test_an_error_is_one_line_whatever_it_quotes(self) -> None:
         self.refused("check", "two\nlines\x1b[2J", says=r"two\\x0Alines\\x1B")
