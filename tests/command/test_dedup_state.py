@@ -143,15 +143,6 @@ class DedupState(CommandTest):
         self.assertEqual(sorted(os.listdir(self.folder)), names)
         self.assertEqual([self.read(name) for name in unchanged], before)
 
-    def test_damage_is_not_written_over(self) -> None:
-        self.dedup("-n", 100_000, stdin=text(keys(50_000)))
-        whole = bytearray(self.read("state"))
-        whole[20_000] ^= 1
-        self.write("state", bytes(whole))
-
-        self.refused("dedup", "-q", "--state", "state", stdin=text(keys(10, "new")), says="checksum")
-        self.refused("add", "-q", "state", stdin=text(keys(10, "new")), says="checksum")
-
     def test_a_closed_standard_stream_is_not_replaced_by_the_state(self) -> None:
         self.dedup("-n", 1000, stdin=b"line\n")
         self.write("in", text(keys(2000)))

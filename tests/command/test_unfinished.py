@@ -6,6 +6,7 @@ strace delivers the signal when the call begins. Without strace, or where it may
 """
 
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -21,6 +22,10 @@ KILLED = -9
 OLD, NEW = keys(300, "old"), keys(2000)
 
 
+def input_of(line: str) -> bytes:
+    return text(OLD if line.startswith("remove") else NEW)
+
+
 def can_trace() -> bool:
     strace = shutil.which("strace")
     return strace is not None and subprocess.run([strace, "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0
@@ -28,20 +33,18 @@ def can_trace() -> bool:
 
 @unittest.skipUnless(can_trace(), "SKIPPED: kills at each system call need strace, and the right to trace")
 class Unfinished(CommandTest):
-    def traced(self, log: str, *options: str, command: list[object]) -> subprocess.CompletedProcess:
-        strace = ["strace", "-f", "-qq", "-o", log, "-e", "trace=" + CALLS, *options, COMMAND]
-        return subprocess.run([*strace, *map(str, command)], input=text(NEW), capture_output=True, cwd=self.folder, timeout=60)
+    def traced(self, log: str, *options: str, line: str) -> subprocess.CompletedProcess:
+        command = ["strace", "-f", "-qq", "-o", log, "-e", "trace=" + CALLS, *options, COMMAND, *line.split()]
+        return subprocess.run(command, input=input_of(line), capture_output=True, cwd=self.folder, timeout=60)
 
-    def count_calls(self, command: list[object]) -> dict[str, int]:
+    def count_calls(self, line: str) -> dict[str, int]:
         """The number of system calls of each name that the command makes."""
         log = self.folder + ".count"
-        self.assertEqual(self.traced(log, command=command).returncode, 0)
+        self.assertEqual(self.traced(log, line=line).returncode, 0)
         counts: dict[str, int] = {}
-        with open(log, encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                if len(parts := line.split(None, 1)) == 2 and "(" in parts[1]:
-                    name = parts[1].split("(")[0]
-                    counts[name] = counts.get(name, 0) + 1
+        with open(log, encoding="utf-8", errors="replace") as trace:
+            for name in re.findall(r"(?m)^\d+ +(\w+)\(", trace.read()):
+                counts[name] = counts.get(name, 0) + 1
         os.unlink(log)
         return counts
 
@@ -50,18 +53,17 @@ class Unfinished(CommandTest):
 
     def each_kill(self, prepare: list[str], line: str):
         """Runs the command once for each system call at which it can be killed, and yields after each kill."""
-        command = line.split()
         self.remove(*self.files())
         for step in prepare:
             self.bloomery(*step.split(), stdin=text(OLD))
         before = {name: self.read(name) for name in self.files()}
         kills = 0
-        for call, times in self.count_calls(command).items():
+        for call, times in self.count_calls(line).items():
             for number in sample(range(1, times + 1), MOST_OF_A_CALL):
                 self.remove(*self.files())
                 for name, data in before.items():
                     self.write(name, data)
-                ended = self.traced("/dev/null", "-e", f"inject={call}:signal=KILL:when={number}", command=command)
+                ended = self.traced("/dev/null", "-e", f"inject={call}:signal=KILL:when={number}", line=line)
                 if ended.returncode not in (KILLED, 137):
                     self.assertEqual(ended.returncode, 0, ended.stderr)
                     continue
@@ -106,7 +108,7 @@ class Unfinished(CommandTest):
                 for name in "c", "f", "out":
                     self.bloomery("info", "--check", name)
 
-                self.bloomery(*line.split(), stdin=text(NEW), status=None)
+                self.bloomery(*line.split(), stdin=input_of(line), status=None)
 
                 self.assertEqual(self.files(), ["c", "f", "out"])
 
