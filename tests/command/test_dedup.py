@@ -223,17 +223,6 @@ class Dedup(CommandTest):
         self.assertEqual(kept.err, "")
         self.assertRegex(broken.err.splitlines()[-1], "--max-loss allows 0.1 ?%")
 
-    def test_warnings_come_at_each_doubling_of_the_rate(self) -> None:
-        err = self.bloomery("dedup", "-n", 200_000, "-p", "1e-6", stdin=text(keys(900_000)), status=None).err
-
-        rates = []
-        for number, percent in re.findall(r"warning: current FPR ([\d.e-]+)(%)?,", err):
-            rates.append(float(number) / (100 if percent else 1))
-        self.assertGreater(len(rates), 5)
-        for earlier, later in zip(rates, rates[1:]):
-            self.assertGreaterEqual(later, 1.98 * earlier)
-            self.assertLess(later, 6 * earlier)  # a batch of lines at a time
-
     # ---- reports
 
     def test_the_report_tells_how_lines_were_remembered(self) -> None:
