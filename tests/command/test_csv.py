@@ -6,7 +6,7 @@ import io
 import random
 import unittest
 
-from support import CommandTest, sample, text
+from support import CommandTest, sample
 
 EXACT = "-n", 100_000, "-p", "1e-9"
 

@@ -6,9 +6,9 @@ import re
 import struct
 import time
 import unittest
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 
-from support import PAYLOAD_AT, CommandTest, cut, text
+from support import PAYLOAD_AT, CommandTest, text
 
 START = 1_767_600_000  # 2026-01-05 08:00:00 UTC
 HOUR = 3600
