@@ -11,6 +11,7 @@ import math
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import struct
@@ -459,6 +460,21 @@ class CommandTest(unittest.TestCase):
         self.assertRegex(result.err, re.compile(says, re.IGNORECASE), asked)
         return result
 
+    def refuse_all(self, refusals: dict[str, str], before: str = "", **options) -> None:
+        """Refuses each command line, written as in a shell, with an error that says this."""
+        for line, says in refusals.items():
+            with self.subTest(line=line):
+                self.refused(*shlex.split(before + line), says=says, **options)
+
+    def remove(self, *names: str) -> None:
+        for name in names:
+            if os.path.exists(self.path(name)):
+                os.unlink(self.path(name))
+
+    def wait_for_a_writer(self, name: str) -> None:
+        while self.info(name)["clean"]:
+            pass
+
     def info(self, name: str) -> dict:
         return self.bloomery("info", "--json", name).json
 
@@ -495,11 +511,6 @@ class MidwayTest(CommandTest):
 
     def start_slow(self, *arguments: object, **options) -> subprocess.Popen:
         return self.start(*arguments, "-q", "lines", stdin=subprocess.DEVNULL, **options)
-
-    def remove(self, *names: str) -> None:
-        for name in names:
-            if os.path.exists(self.path(name)):
-                os.unlink(self.path(name))
 
     def end_midway(self, progress: float, end: signal.Signals, start: Callable[[], subprocess.Popen]) -> bytes:
         """Ends what start() starts at this share of its time; again, a little earlier, if it had ended by itself.

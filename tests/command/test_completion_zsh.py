@@ -36,20 +36,20 @@ class Zsh(Completion):
             shown += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x07", "", os.read(self.terminal, 65536).decode())
         return shown
 
-    def completes(self, line: str, to: str) -> None:
-        with self.subTest(line=line):
-            self.typed(line + "\t", to)
-            os.write(self.terminal, b"\x15")  # Ctrl-U: an empty line
-
     def test_verbs_options_values_and_files(self) -> None:
-        self.completes("bloomery bui", "bloomery build ")
-        self.completes("bloomery redis doc", "bloomery redis doctor ")
-        self.completes("bloomery check --cou", "bloomery check --count")
-        self.completes("bloomery noisy split --cop", "bloomery noisy split --copies")
-        self.completes("bloomery redis gc --with", "bloomery redis gc --without-description")
-        self.completes("bloomery build --prefer sp", "bloomery build --prefer speed")
-        self.completes("bloomery check -v users.b", "bloomery check -v users.bloom")
-        self.completes("bloomery completion fi", "bloomery completion fish")
+        for line, to in {
+            "bui": "build ",
+            "redis doc": "redis doctor ",
+            "check --cou": "check --count",
+            "noisy split --cop": "noisy split --copies",
+            "redis gc --with": "redis gc --without-description",
+            "build --prefer sp": "build --prefer speed",
+            "check -v users.b": "check -v users.bloom",
+            "completion fi": "completion fish",
+        }.items():
+            with self.subTest(line=line):
+                self.typed(f"bloomery {line}\t", f"bloomery {to}")
+                os.write(self.terminal, b"\x15")  # Ctrl-U: an empty line
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import random
+import shlex
 import unittest
 
 from support import CommandTest, cut, first_occurrences, sample_if_sanitized, text
@@ -39,13 +40,39 @@ class Fields(CommandTest):
                     expected = first_occurrences(lines, lambda line: tuple(self.chosen(line, delimiter, numbers)))
                     self.assertEqual(out, expected)
 
-    def test_an_open_range_takes_all_further_fields(self) -> None:
-        lines = [b"1 a b", b"2 a b", b"3 a b c", b"4 a", b"5 a ", b"6", b"7 "]
-        self.assertEqual(self.dedup("-d", " ", "-f", "2-", stdin=text(lines)), [b"1 a b", b"3 a b c", b"4 a", b"5 a ", b"6"])
+    def test_every_command_cuts_lines_into_the_same_keys(self) -> None:
+        nul, crlf, fields = b"one\ntwo\0three\0\0four\r\n\0", b"one\r\ntwo\nthr\ree\r\n", b"1,ann,x\n2,bob,y\n3\n,,\n"
+        for options, data, keys in (
+            ("", b"one\n\ntwo\r\ntw\ro\n\xff\xc3\xa9\nlast", [b"one", b"", b"two\r", b"tw\ro", b"\xff\xc3\xa9", b"last"]),
+            ("--text", b"a\0b\n\0\n\0\0\na\n", [b"a\0b", b"\0", b"\0\0", b"a"]),
+            ("-0", nul, [b"one\ntwo", b"three", b"", b"four\r\n"]),
+            ("--null", nul, [b"one\ntwo", b"three", b"", b"four\r\n"]),
+            ("--crlf", crlf, [b"one", b"two", b"thr\ree"]),
+            ("-d , -f 2", fields, [b"ann", b"bob", b"", b""]),
+            ("--delimiter , --field 3", fields, [b"x", b"y", b"", b""]),
+            ("--field 2", b"1\tann\n2\ta\x1fb", [b"ann", b"a\x1fb"]),
+            ("-d ' ' -f 2-", b"1 a b\n2 a\n3 a \n4\n5 ", [b"a\x1fb", b"a", b"a\x1f", b"", b""]),
+        ):
+            with self.subTest(options=options, data=data):
+                end = b"\0" if data == nul else b"\n"
+                lines, cut_as_asked = cut(data, end), shlex.split(options)
+                if options == "--text":
+                    escaped = b"".join(b'{"k":%s}\n' % json.dumps(key.decode()).encode() for key in keys)
+                    self.bloomery("build", "-q", "--jsonl", ".k", "-o", "expected", *EXACT, stdin=escaped)
+                else:
+                    self.bloomery("build", "-q", "-0", "-o", "expected", *EXACT, stdin=text(keys, b"\0"))
 
-    def test_one_field_has_the_key_that_the_field_alone_has(self) -> None:
-        self.make_filter("f", [b"x", b"a\x1fb"], *EXACT)
-        self.assertEqual(self.bloomery("check", "-f", 2, "f", stdin=b"1\tx\n2\ty\n3\ta\x1fb\n").lines, [b"1\tx", b"3\ta\x1fb"])
+                self.bloomery("build", "-q", "-o", "built", *EXACT, *cut_as_asked, stdin=data)
+                self.bloomery("build", "-q", "--allow-empty", "-o", "added", *EXACT)
+                self.bloomery("add", "-q", *cut_as_asked, "added", stdin=data)
+                self.bloomery("build", "-q", *cut_as_asked, "-o", "first", *EXACT, stdin=lines[0] + end)
+                found = self.bloomery("check", *cut_as_asked, "first", stdin=data).out
+
+                self.assertEqual(self.bits_of("built"), self.bits_of("expected"))
+                self.assertEqual(self.bits_of("added"), self.bits_of("expected"))
+                self.assertEqual(found, text([line for line, key in zip(lines, keys) if key == keys[0]], end))
+                printed = first_occurrences(range(len(keys)), lambda i: keys[i])
+                self.assertEqual(self.bloomery("dedup", "-q", *EXACT, *cut_as_asked, stdin=data).out, text([lines[i] for i in printed], end))
 
     def test_no_two_tuples_share_a_key_and_the_key_is_the_documented_one(self) -> None:
         values = [b"", b"a", b"\x1f", b"\x1b", b"\x1b\x1f", b"\x1f\x1b", b"a\x1f", b"\x1fa", b"\x1b\x1b"]
@@ -77,34 +104,18 @@ class Fields(CommandTest):
         self.bloomery("remove", "-q", "-d", ",", "-f", "1,2", "f", stdin=text(lines[:20]))
         self.assertEqual(self.bloomery("check", "-d", ",", "-f", "1,2", "f", "lines").lines, lines[20:])
 
-    def test_what_makes_no_sense_is_refused(self) -> None:
-        for arguments, says in (
-            (("-f", "0"), "--field: invalid list of fields"),
-            (("-f", "1-257"), "at most 256 fields"),
-            (("-f", "2-1"), "give the lower number of a range first"),
-            (("-f", "1000001"), "invalid list of fields"),
-            (("-f", "1,,2"), "invalid list of fields"),
-            (("-f", ""), "invalid list of fields"),
-            (("-f", "name"), "only CSV has column names"),
-            (("-d", ","), "add --field 1"),
-            (("-f", "1", "-d", "\\q"), "--delimiter: invalid field separator"),
-            (("-f", "1", "-d", "\\x1"), "--delimiter: invalid field separator"),
-            (("-f", "1", "-d", ""), "empty"),
-            (("-f", "1", "-d", "a\\n"), "choose another separator"),
-            (("--header",), "requires --csv"),
-            (("--csv", "-0"), "--csv and --null exclude each other"),
-            (("--csv", "-d", ";;"), "one byte"),
-            (("--csv", "-d", '"'), "one byte"),
-            (("--csv", "--jsonl", ".a"), "--csv and --jsonl exclude each other"),
-            (("--jsonl", ".a", "-f", "1"), "paths, not fields"),
-            (("--jsonl", "a"), "invalid JSON path"),
-            (("--jsonl", ".a..b"), "invalid JSON path"),
-            (("--jsonl", ".a[x]"), "invalid JSON path"),
-            (("--jsonl", ".a,"), "invalid JSON path"),
-            (("--jsonl", '."a'), "invalid JSON path"),
-        ):
-            with self.subTest(arguments=arguments):
-                self.refused("dedup", "-n", 10, *arguments, stdin=b"", says=says)
+    def test_options_that_do_not_fit_together_are_refused(self) -> None:
+        fields, path, separator = "--field: invalid list of fields", "invalid JSON path", "--delimiter: invalid field separator"
+        for command in "build -o f -n 10 ", "dedup -n 10 ":
+            self.refuse_all({
+                "-f 0": fields, "-f 1,,2": fields, "-f ''": fields, "-f 1000001": fields, "-f 1-257": "at most 256 fields",
+                "-f 2-1": "give the lower number of a range first", "-f name": "only CSV has column names", "-d ,": "add --field 1",
+                "-f 1 -d '\\q'": separator, "-f 1 -d '\\x1'": separator, "-f 1 -d ''": "empty", "-f 1 -d 'a\\n'": "choose another separator",
+                "--header": "requires --csv", "-0 --crlf": "--crlf and --null exclude each other", "--csv -0": "--csv and --null exclude each other",
+                "--csv -d ';;'": "one byte", "--csv -d '\"'": "one byte", "--csv --jsonl .a": "--csv and --jsonl exclude each other",
+                "--jsonl .a -f 1": "paths, not fields", "--jsonl a": path, "--jsonl .a..b": path, "--jsonl .a[x]": path, "--jsonl .a,": path,
+                "--jsonl '.\"a'": path, "-j 0": "threads", "-j 1000": "threads",
+            }, before=command)  # fmt: skip
 
 
 if __name__ == "__main__":

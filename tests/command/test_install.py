@@ -18,7 +18,7 @@ DIRECTORY = tempfile.mkdtemp()
 unittest.addModuleCleanup(shutil.rmtree, DIRECTORY)
 
 
-def output_of(status: int, *command: str, **environment: str) -> str:
+def run(*command: str, status: int = 0, **environment: str) -> str:
     ended = subprocess.run(
         command, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
@@ -27,12 +27,7 @@ def output_of(status: int, *command: str, **environment: str) -> str:
     return ended.stdout
 
 
-# For who has neither hiredis nor OpenSSL.
-WITHOUT_BOTH = ("-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON")
-
-
-def run(*command: str, **environment: str) -> str:
-    return output_of(0, *command, **environment)
+WITHOUT_BOTH = ("-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON")  # hiredis and OpenSSL
 
 
 def new_directory() -> str:
@@ -74,9 +69,7 @@ class Installed:
         cls.prefix = installed(cls.build())
 
     def test_find_package_finds_both(self) -> None:
-        consumers = build_consumers(
-            "find_package", f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCOMPONENTS=redis", *self.FIND_OPTIONS
-        )  # fmt: skip
+        consumers = build_consumers("find_package", f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCOMPONENTS=redis", *self.FIND_OPTIONS)
 
         run(os.path.join(consumers, "consumer"))
         run(os.path.join(consumers, "redis_consumer"))
@@ -176,12 +169,11 @@ class WithoutRedis(unittest.TestCase):
 
         self.assertEqual(headers(os.path.join(self.prefix, "include")), [name for name in every if not is_about_redis(name)])
 
-    def test_who_asks_for_the_component_is_told_why_there_is_none(self) -> None:
-        asking = configuring(
-            os.path.join(CONSUMERS, "find_package"), new_directory(), f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCOMPONENTS=redis"
-        )  # fmt: skip
+    def test_a_request_for_the_component_reports_why_it_is_missing(self) -> None:
+        finding = os.path.join(CONSUMERS, "find_package")
+        asking = configuring(finding, new_directory(), f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCOMPONENTS=redis")
 
-        self.assertIn("BLOOMERY_BUILD_REDIS=ON", " ".join(output_of(1, *asking).split()))
+        self.assertIn("BLOOMERY_BUILD_REDIS=ON", " ".join(run(*asking, status=1).split()))
 
 
 if __name__ == "__main__":

@@ -10,9 +10,8 @@ import termios
 import time
 import unittest
 
-from support import LONG, CommandTest, MidwayTest, cut, keys, text
+from support import CommandTest, cut, keys, text
 
-ROUNDS = 25 if LONG else 5
 STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
@@ -57,25 +56,19 @@ class WhileWaiting(CommandTest):
             time.sleep(0.01)
         time.sleep(0.1)
 
-    def test_a_build_leaves_no_file(self) -> None:
-        for number in STOPS:
-            for options in ["-n", 100], [], ["--scheme", "guava"]:
-                process = self.start("build", "-o", "f", *options)
-                self.feed(process, text(keys(10)))
+    def test_a_build_leaves_no_file_or_the_old_one(self) -> None:
+        for old in b"", b"old\n":
+            if old:
+                self.bloomery("build", "-q", "-o", "f", stdin=old)
+            before = {name: self.read(name) for name in os.listdir(self.folder)}
+            for number in STOPS:
+                for options in ["-n", 100], [], ["--scheme", "guava"]:
+                    process = self.start("build", "-o", "f", *options)
+                    self.feed(process, text(keys(10)))
 
-                self.stop(process, number)
+                    self.stop(process, number)
 
-                self.assertEqual(os.listdir(self.folder), [])
-
-    def test_a_build_leaves_the_old_file(self) -> None:
-        self.bloomery("build", "-q", "-o", "f", stdin=b"old\n")
-        before = self.read("f")
-        process = self.start("build", "-o", "f", "-n", 100)
-        self.feed(process, b"new\n")
-
-        self.stop(process)
-
-        self.assertEqual((self.read("f"), os.listdir(self.folder)), (before, ["f"]))
+                    self.assertEqual({name: self.read(name) for name in os.listdir(self.folder)}, before)
 
     def test_an_add_leaves_a_clean_file_with_the_keys_it_reports(self) -> None:
         for number in STOPS:
@@ -96,8 +89,7 @@ class WhileWaiting(CommandTest):
     def test_a_writer_that_waits_for_another_gives_up(self) -> None:
         self.bloomery("build", "-q", "-o", "f", "-n", 10)
         first = self.start("add", "f")
-        while self.info("f")["clean"]:
-            pass
+        self.wait_for_a_writer("f")
         for _ in range(20):  # the signal comes at the very moment when it falls asleep
             second = self.start("add", "f")
             second.stderr.readline()
@@ -159,70 +151,21 @@ class WithoutInput(CommandTest):
         self.assertEqual(sorted(os.listdir(self.folder)), before)
         self.assertEqual(process.stdout.read(), b"")
 
-    def test_a_verify_of_many_queries_ends_soon(self) -> None:
+    def test_long_work_ends_soon(self) -> None:
         self.make_filter("f", keys(1000), "-n", 1000, "--scheme", "perl")
-        for number in 1, 4:
-            self.assert_ends_soon(0.3, "verify", "-j", number, "--queries", "100M", "f")
-        self.assert_ends_soon(0.3, "info", "--queries", "100M", "f")
-
-    def test_a_fold_of_a_large_filter_ends_soon(self) -> None:
-        self.make_filter("f", keys(1000), "-m", "256MiB", "-n", "100M", "--layout", "classic", "-k", 7)
-
-        self.assert_ends_soon(0.1, "fold", "f", "-o", "small", "--times", 20)
-
-    def test_a_union_of_large_filters_ends_soon(self) -> None:
-        self.make_filter("f", keys(1000), "-m", "128MiB", "-n", "100M", "--layout", "classic", "-k", 7)
-
-        self.assert_ends_soon(0.1, "union", "-o", "u", *["f"] * 40)
-        self.assert_ends_soon(0.1, "intersect", "-o", "u", *["f"] * 40)
-
-    def test_a_noisy_split_ends_soon(self) -> None:
+        self.make_filter("large", keys(1000), "-m", "128MiB", "-n", "100M", "--layout", "classic", "-k", 7)
         self.write("lines", keys(1_000_000))
-        for after in 0.05, 0.3:
-            self.assert_ends_soon(after, "noisy", "split", "--copies", 64, "-o", "m", "lines")
-
-
-class AtWork(MidwayTest):
-    """The signal comes while a large file is read."""
-
-    def moments(self) -> list[float]:
-        return [(number + self.chance.random()) / ROUNDS for number in range(ROUNDS)]
-
-    def test_a_build_leaves_no_file_or_the_whole_one(self) -> None:
-        self.bloomery("build", "-q", *self.SLOW, "-o", "whole", "lines")
-
-        def start() -> subprocess.Popen:
-            self.remove("f")
-            return self.start_slow("build", *self.SLOW, "-o", "f")
-
-        for moment in self.moments():
-            self.end_midway(moment, signal.SIGINT, start)
-
-            left = sorted(os.listdir(self.folder))
-            self.assertIn(left, (["lines", "whole"], ["f", "lines", "whole"]))
-            if "f" in left:  # it was published before the signal came
-                self.assertTrue(self.read("f") == self.read("whole"))
-
-    def test_an_add_leaves_a_clean_file(self) -> None:
-        self.bloomery("build", "-q", "-o", "f", *self.SLOW, stdin=b"old\n")
-
-        for moment in self.moments():
-            self.end_midway(moment, signal.SIGINT, lambda: self.start_slow("add", "f"))
-
-            self.bloomery("info", "--check", "f")
-            self.assert_has_all("f", [b"old"])
-
-    def test_a_dedup_and_its_rerun_together_have_every_line_once(self) -> None:
-        def start() -> subprocess.Popen:
-            self.remove("state")
-            return self.start_slow("dedup", "--state", "state", *self.SLOW)
-
-        for moment in self.moments():
-            first = cut(self.end_midway(moment, signal.SIGINT, start))
-
-            self.assertTrue(self.info("state")["clean"])
-            second = self.bloomery("dedup", "-q", "--state", "state", "lines").lines
-            self.assertTrue(first + second == self.lines, f"{len(first)} and {len(second)} lines")
+        for after, line in (
+            (0.3, "verify -j 1 --queries 100M f"),
+            (0.3, "verify -j 4 --queries 100M f"),
+            (0.3, "info --queries 100M f"),
+            (0.1, "fold large -o u --times 19"),
+            (0.1, "union -o u" + 40 * " large"),
+            (0.1, "intersect -o u" + 40 * " large"),
+            (0.05, "noisy split --copies 64 -o m lines"),
+            (0.3, "noisy split --copies 64 -o m lines"),
+        ):
+            self.assert_ends_soon(after, *line.split())
 
 
 if __name__ == "__main__":

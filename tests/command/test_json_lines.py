@@ -89,25 +89,26 @@ class JsonLines(CommandTest):
 
     def test_a_line_that_is_not_json_is_an_error_with_its_file_and_line(self) -> None:
         good = b'{"id":1}\n' * 70_000
-        # JsonReader.RefusesWhatAnotherParserRefuses has many more.
-        for bad in sample_if_sanitized((b"{", b'{"id":1', b'{"id":1}}', b'{"id":1} {"id":2}', b'{"id" 1}', b'{"id":01}', b'{"id":tru}', b'{"id":"a', b"plain text",
-                    b'{"id":"\xff"}', b'{"id":"\\x"}', b"1 2", b'"a" "b"', b'{"id":+1}', b'{"id":1.}', b"[1,2", b'{"x":1 2,"id":3}'), 4):
+        for bad in b'{"id":1', b'{"id":1} {"id":2}', b'{"id":01}', b"plain text":  # JsonReader.RefusesWhatAnotherParserRefuses has many more
             for threads in 1, 3:
                 self.write("log.jsonl", good + bad + b"\n" + good)
                 run = self.bloomery("build", "-q", "-j", threads, "-o", "f", *EXACT, "--jsonl", ".id", "log.jsonl", status=2)
                 self.assertIn("log.jsonl, line 70,001: invalid JSON", run.err, bad)
 
     def test_half_of_a_surrogate_pair_is_named(self) -> None:
-        for options, bad in (
-            ([".id"], rb'{"id":"a\\\ud800"}'), ([".id"], rb'{"id":"\ud83d\ude00\ud800\u0041"}'), ([".id"], rb'"\ud800"'), ([".id"], rb'{"\ud800":1,"id":2}'),
-            ([".x,.id"], rb'{"x":"\ud83d\ude00","id":"\uD800x"}'), ([".t", "--time-field", ".id", "--window", "24h"], rb'{"id":"\ud800"}'),
+        half = r"invalid JSON string: \\[uU][dD]800 is half of a surrogate pair"
+        for options, bad, says in (
+            ([".id"], rb'{"id":"a\\\ud800"}', half),
+            ([".id"], rb'{"id":"\ud83d\ude00\ud800\u0041"}', half),
+            ([".id"], rb'"\ud800"', half),
+            ([".id"], rb'{"\ud800":1,"id":2}', half),
+            ([".x,.id"], rb'{"x":"\ud83d\ude00","id":"\uD800x"}', half),
+            ([".t", "--time-field", ".id", "--window", "24h"], rb'{"id":"\ud800"}', half),
+            ([".id"], rb'{"id":"\udc00\ud800"}', r"invalid JSON string: \\udc00 is half"),
+            ([".id"], rb'{"x":"\ud800","id":"\q\ud800"}', r"invalid JSON: \\q is not an escape sequence"),
         ):
             run = self.bloomery("build", "-q", "-o", "f", *EXACT, "--jsonl", *options, stdin=b'{"id":"2026-01-05"}\n' + bad + b"\n", status=2)
-            self.assertRegex(run.err, r"line 2: invalid JSON string: \\[uU][dD]800 is half of a surrogate pair", bad)
-        low = self.bloomery("build", "-q", "-o", "f", *EXACT, "--jsonl", ".id", stdin=rb'{"id":"\udc00\ud800"}', status=2)
-        self.assertIn(r"line 1: invalid JSON string: \udc00 is half", low.err)
-        other = self.bloomery("build", "-q", "-o", "f", *EXACT, "--jsonl", ".id", stdin=rb'{"x":"\ud800","id":"\q\ud800"}', status=2)
-        self.assertIn(r"line 1: invalid JSON: \q is not an escape sequence", other.err)
+            self.assertRegex(run.err, "line 2: " + says, bad)
 
     def test_whole_lines_are_printed_and_the_last_needs_no_end(self) -> None:
         data = b'\xef\xbb\xbf{"id": 1, "x": 1}\r\n{"id": 1, "x": 2}\n{"id": 2}'

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from support import COMMAND, CommandTest, keys, text
+from support import COMMAND, PAYLOAD_AT, CommandTest, keys, text
 
 
 def can_change_user() -> bool:
@@ -28,44 +28,36 @@ class Permission(CommandTest):
         self.bloomery("build", "-q", "-o", "f", "-n", 100, stdin=text(keys(10)))
         self.write("lines", keys(10))
 
-    def refused_as_nobody(self, *arguments: object, says: str) -> None:
+    def refuse_as_nobody(self, refusals: dict[str, str]) -> None:
+        before = self.read("f")
         user = {"user": "nobody"} if os.geteuid() == 0 else {}
-        self.refused(*arguments, says=says, stdin=b"key\n", executable=self.copy, **user)
+        self.refuse_all(refusals, stdin=b"key\n", executable=self.copy, **user)
+        self.assertEqual(self.read("f")[PAYLOAD_AT:], before[PAYLOAD_AT:])
 
     def test_a_filter_that_may_not_be_read_is_named(self) -> None:
         os.chmod(self.path("f"), 0o000)
-
-        for command in "check", "add", "info":
-            self.refused_as_nobody(command, "f", says="f: cannot open: Permission denied")
-        self.refused_as_nobody("dedup", "-q", "--state", "f", says="f: cannot open: Permission denied")
+        self.refuse_as_nobody({f"{command} f": "f: cannot open: Permission denied" for command in ("check", "add", "info", "dedup -q --state")})
 
     def test_a_filter_that_may_only_be_read_is_not_written(self) -> None:
         os.chmod(self.path("f"), 0o444)
         before = self.read("f")
-
-        self.refused_as_nobody("add", "f", says="f: cannot open: Permission denied")
-        self.refused_as_nobody("build", "-q", "-o", "f", says="f: .*Permission denied")
-
+        self.refuse_as_nobody({"add f": "f: cannot open: Permission denied", "build -q -o f": "f: .*Permission denied"})
         self.assertEqual(self.read("f"), before)
 
     def test_inputs_that_may_not_be_read_are_named_before_anything_is_done(self) -> None:
         os.chmod(self.path("lines"), 0o000)
         os.chmod(self.path("f"), 0o666)
-        before = self.read("f")
-
-        dedups = ["dedup", "-q", "-n", 5], ["dedup", "-q", "--exact"]
-        for command in ["check", "f"], ["add", "f"], ["build", "-q", "-o", "g"], *dedups:
-            self.refused_as_nobody(*command, "lines", says="lines: cannot (read|open): Permission denied")
-
+        commands = "check f", "add f", "build -q -o g", "dedup -q -n 5", "dedup -q --exact"
+        self.refuse_as_nobody({f"{command} lines": "lines: cannot (read|open): Permission denied" for command in commands})
         self.assertFalse(os.path.exists(self.path("g")))
-        self.assertEqual(self.read("f")[4096:], before[4096:])
 
     def test_a_folder_that_may_not_be_written_is_named(self) -> None:
         os.mkdir(self.path("closed"), 0o555)
-
-        self.refused_as_nobody("build", "-q", "-o", "closed/f", says="closed.*Permission denied")
-        self.refused_as_nobody("dedup", "-q", "-n", 5, "--state", "closed/f", says="closed.*Permission denied")
-        self.refused_as_nobody("dedup", "-q", "-n", 5, "--suspects", "closed/f", says="closed/f: .*Permission denied")
+        self.refuse_as_nobody({
+            "build -q -o closed/f": "closed.*Permission denied",
+            "dedup -q -n 5 --state closed/f": "closed.*Permission denied",
+            "dedup -q -n 5 --suspects closed/f": "closed/f: .*Permission denied",
+        })  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import re
 import stat
 import unittest
 
-from support import CommandTest, first_occurrences, keys, text
+from support import LAYOUTS, CommandTest, first_occurrences, keys, text
 
 COUNT = 2000
 
@@ -23,7 +23,7 @@ class Secrets(CommandTest):
 
     # ---- keygen
 
-    def test_keygen_makes_a_file_of_hexadecimal_digits_for_its_owner_alone(self) -> None:
+    def test_keygen_makes_a_new_key_for_its_owner_alone_and_shows_its_check_value(self) -> None:
         made = self.bloomery("keygen", "-o", "new", umask=0)
 
         check = re.search(r"check value ([0-9A-F]{16})\b", made.err)[1]
@@ -31,22 +31,22 @@ class Secrets(CommandTest):
         self.assertEqual(stat.S_IMODE(os.stat(self.path("new")).st_mode), 0o600)
         self.assertEqual(made.out, b"")
         self.assertRegex(made.err, r"\Abloomery: new: new secret key, .*without it, filters made with it cannot be used\n\Z")
+        self.assertEqual(len({self.read(name) for name in ("key", "other", "new")}), 3)
+        self.assertNotIn(self.read("new").decode().strip().lower(), made.err.lower())
         self.bloomery("build", "-q", "-o", "f", "--secret", "new", "lines")
         self.assertEqual(self.info("f")["key_check"], check)
 
-    def test_keygen_makes_another_key_each_time_and_shows_none(self) -> None:
-        said = self.bloomery("keygen", "-o", "new").err
-
-        self.assertEqual(len({self.read(name) for name in ("key", "other", "new")}), 3)
-        self.assertNotIn(self.read("new").decode().strip().lower(), said.lower())
-
-    def test_keygen_never_replaces_a_file(self) -> None:
+    def test_a_key_is_never_replaced(self) -> None:
         before = self.read("key")
         os.symlink("nowhere", self.path("link"))
 
-        self.refused("keygen", "-o", "key", says="exists.*never replaced")
-        self.refused("keygen", "-o", "link", says="exists")
-        self.refused("keygen", "-o", "none/key", says="no such file")
+        self.refuse_all({
+            "keygen -o key": "exists.*never replaced",
+            "keygen -o link": "exists",
+            "keygen -o none/key": "no such file",
+            "build --secret key -o key lines": "would replace the secret key",
+            "dedup --secret key --suspects ./key lines": "would replace the secret key",
+        })  # fmt: skip
 
         self.assertEqual(self.read("key"), before)
         self.assertFalse(os.path.exists(self.path("nowhere")))
@@ -54,22 +54,17 @@ class Secrets(CommandTest):
     # ---- filters
 
     def test_a_keyed_filter_is_built_asked_and_added_to_with_its_key(self) -> None:
-        self.build()
-        more = keys(100, "more")
-
-        self.bloomery("add", "-q", "--secret", "key", "f", stdin=text(more))
-
-        self.assert_has_all("f", self.keys + more, "--secret", "key")
-        self.assert_chance(self.count("f", keys(20_000, "absent"), "--secret", "key"), 20_000, self.info("f")["rate_now"])
-        self.assertEqual(self.info("f")["hash"], "siphash")
-
-    def test_integers_and_every_layout_take_a_key(self) -> None:
-        numbers = [b"%d" % (i * i) for i in range(COUNT)]
+        numbers, more = [b"%d" % (i * i) for i in range(COUNT)], [b"%d" % (i * i + 1) for i in range(1, 101)]
         self.write("numbers", numbers)
-        for layout in "split_block", "split_block512", "blocked", "blocked_page", "classic":
-            self.bloomery("build", "-q", "-o", "f", "--u64", "--layout", layout, "--secret", "key", "numbers")
+        for layout in LAYOUTS:
+            for kind in [], ["--u64"]:
+                self.bloomery("build", "-q", "-o", "f", *kind, "--layout", layout, "--secret", "key", "numbers")
+                self.bloomery("add", "-q", "--secret", "key", "f", stdin=text(more), status=None)
 
-            self.assert_has_all("f", numbers, "--secret", "key")
+                self.assertEqual(self.info("f")["hash"], "siphash")
+                self.assert_has_all("f", numbers + more, "--secret", "key")
+                others = [b"%d" % (i * i + 2) for i in range(2, 20_000)]
+                self.assert_chance(self.count("f", others, "--secret", "key"), len(others), self.info("f")["rate_now"])
 
     def test_the_way_to_the_filter_does_not_matter(self) -> None:
         self.build("a")
@@ -77,10 +72,9 @@ class Secrets(CommandTest):
         self.bloomery("build", "-q", "-o", "c", "-n", COUNT, "--secret", "/dev/stdin", "lines", stdin=self.read("key"))
         self.bloomery("build", "-q", "-o", "d", "--secret", "other", "lines")
 
-        size = self.info("a")["bytes"]
-        self.assertEqual(self.payload("b", size), self.payload("a", size))
-        self.assertEqual(self.payload("c", size), self.payload("a", size))
-        self.assertNotEqual(self.payload("d", size), self.payload("a", size))
+        a, b, c, d = map(self.bits_of, "abcd")
+        self.assertEqual((b, c), (a, a))
+        self.assertNotEqual(d, a)
 
     def test_the_file_has_nothing_of_the_key(self) -> None:
         self.build()
@@ -100,7 +94,7 @@ class Secrets(CommandTest):
     def test_dedup_makes_its_state_with_the_key_and_goes_on_with_it_alone(self) -> None:
         dedup = ["dedup", "-q", "--state", "state", "-n", COUNT]
         self.bloomery(*dedup, "--secret", "key", "lines")
-        before = self.read("state")
+        before = self.bits_of("state")
 
         again = self.bloomery(*dedup, "--secret", "key", "lines")
 
@@ -108,8 +102,7 @@ class Secrets(CommandTest):
         self.assertEqual(self.info("state")["hash"], "siphash")
         self.refused(*dedup, "lines", says="keyed with a secret.*--secret KEYFILE")
         self.refused(*dedup, "--secret", "other", "lines", says="another secret")
-        size = self.info("state")["bytes"]
-        self.assertEqual(self.payload("state", size), before[4096 : 4096 + size])
+        self.assertEqual(self.bits_of("state"), before)
 
     # ---- refusals
 
@@ -137,30 +130,20 @@ class Secrets(CommandTest):
         self.write("long", key + b"0\n")
         self.write("text", b"correct horse battery staple 123\n")
         self.write("empty", b"")
-        cases = [("missing", "missing: cannot open"), ("short", "31 digits"), ("long", "33 digits"),
-                 ("text", "another character at position 2"), ("empty", "0 digits"), ("f", "not a key file"), (".", "cannot read")]  # fmt: skip
-        for name, says in cases:
-            for command in (["build", "-o", "new", "lines"], ["check", "f", "lines"], ["add", "f", "lines"],
-                            ["dedup", "lines"], ["info", "f"]):  # fmt: skip
-                said = self.refused(*command, "--secret", name, says=says)
-                self.assertNotIn(key[:8].decode(), said.err)
+        cases = {"missing": "missing: cannot open", "short": "31 digits", "long": "33 digits", "text": "another character at position 2",
+                 "empty": "0 digits", "f": "not a key file", ".": "cannot read"}  # fmt: skip
+        for name, says in cases.items():
+            for command in "build -o new lines", "check f lines", "add f lines", "dedup lines", "info f":
+                self.assertNotIn(key[:8].decode(), self.refused(*command.split(), "--secret", name, says=says).err)
         self.assertFalse(os.path.exists(self.path("new")))
 
     def test_a_key_goes_with_no_other_hash_scheme_or_seed(self) -> None:
-        for command in ["build", "-o", "new"], ["dedup"]:
-            for options in ["--hash", "xxh3"], ["--hash", "mix"], ["--seed", "1"]:
-                self.refused(*command, "--secret", "key", *options, "lines", says=f"--secret: .*{' '.join(options)}; leave out")
-            self.refused(*command, "--hash", "siphash", "lines", says="needs a secret key.*--secret KEYFILE")
+        for command in "build -o new", "dedup":
+            self.refuse_all({f"{command} --secret key {options} lines": f"--secret: .*{options}; leave out"
+                             for options in ("--hash xxh3", "--hash mix", "--seed 1")})  # fmt: skip
+            self.refused(*command.split(), "--hash", "siphash", "lines", says="needs a secret key.*--secret KEYFILE")
         self.refused("build", "-o", "new", "--secret", "key", "--scheme", "guava", "lines", says="--scheme guava; leave out")
         self.assertFalse(os.path.exists(self.path("new")))
-
-    def test_the_key_is_not_written_over(self) -> None:
-        before = self.read("key")
-
-        self.refused("build", "--secret", "key", "-o", "key", "lines", says="would replace the secret key")
-        self.refused("dedup", "--secret", "key", "--suspects", "./key", "lines", says="would replace the secret key")
-
-        self.assertEqual(self.read("key"), before)
 
     def test_a_key_that_others_can_read_is_warned_of_once(self) -> None:
         self.build()

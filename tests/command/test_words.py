@@ -2,8 +2,10 @@
 
 import unittest
 
-from support import CommandTest, text
+from support import LAYOUTS, CommandTest, text
 
+COMMANDS = """plan build seal add check dedup remove info verify explain union intersect overlap fold pull push redis playground analyze keygen
+    noisy rebuild completion help""".split()
 KEYS = [b"[a,b]", b"[a]", b"--json", b"-5", b"-x", b"-", b"", b"plan"]
 
 
@@ -22,14 +24,8 @@ class Words(CommandTest):
             with self.subTest(key=key):
                 self.assertEqual(len(self.bloomery("explain", "--json", "f", key).json["keys"]), 1)
 
-    def test_a_key_that_is_read_as_an_option_in_part_is_refused(self) -> None:
-        for key in "-05", "-q5", "-00.5":
-            with self.subTest(key=key):
-                self.refused("explain", "f", key, says=f"unknown option: found '{key}'")
-
     def test_options_come_before_between_and_after_arguments(self) -> None:
-        with open(self.path("lines"), "wb") as file:
-            file.write(b"one\nnone\n")
+        self.write("lines", b"one\nnone\n")
         for words in (
             ["-v", "-c", "f", "lines"],
             ["-vc", "f", "lines"],
@@ -51,57 +47,90 @@ class Words(CommandTest):
                 self.assertEqual(self.info("g")["capacity"], 7)
 
     def test_words_that_do_not_fit_are_named(self) -> None:
-        for words, says in {
-            ("check",): "FILTER: missing argument; see bloomery check --help",
-            ("explain", "f"): "KEY: missing argument; see bloomery explain --help",
-            ("fold", "f"): "--output: missing required option: expected --output FILE; see bloomery fold --help",
-            ("redis", "expire", "unix:///x?name=y"): "DURATION: missing argument; see bloomery redis expire --help",
-            ("keygen", "-o", "k", "y"): "unexpected argument: found 'y'; see bloomery keygen --help",
-            ("check", "f", "-j"): "--threads: missing value: expected N; see bloomery check --help",
-            ("check", "f", "-qj"): "--threads: missing value: expected N; see bloomery check --help",
-            ("build", "--capacity"): "--capacity: missing value: expected N; see bloomery build --help",
-            ("build", "-o", "g", "-n5", "--capacity", "6"): "--capacity: option given more than once; give it once",
-            ("check", "f", "--json=5"): "--json: takes no value: found '5'; see bloomery check --help",
-            ("check", "f", "--json=true"): "--json: takes no value: found 'true'; see bloomery check --help",
-            ("check", "f", "--json="): "--json: takes no value: found ''; see bloomery check --help",
-            ("check", "f", "--frobnicate", "--", "--json"): "unknown option: found '--frobnicate'; see bloomery check --help",
-            ("check", "f", "-qz"): "unknown option: found '-z'; see bloomery check --help",
-            ("check", "f", "-j", "257"): "--threads: invalid value: expected a whole number from 1 to 256, found '257'",
-            ("check", "f", "-j", "0"): "--threads: invalid value: .*found '0'",
-            ("check", "f", "-j", "2x"): "--threads: invalid value: .*found '2x'",
-            ("check", "f", "-j", ""): "--threads: invalid value: .*found ''",
-            ("build", "-o", "g", "--seed", "-1"): "--seed: invalid value: .*found '-1'",
-            ("build", "-o", "g", "--seed", "18446744073709551616"): "--seed: .*to 18446744073709551615, found",
-            ("check", "f", "--on-damage", "perhaps"): "--on-damage: invalid value: expected error or maybe, found 'perhaps'",
-            ("plan", "--nodes", "3"): "--nodes: requires --redis; add --redis, or leave --nodes out",
-            ("plan", "--log", "--no-log"): "--log and --no-log exclude each other; give one of them",
-            ("build", "-o", "g", "-n", "x"): "--capacity: invalid value: .*found 'x'; see bloomery build --help",
-            ("explain", "f", "-0.5"): "unknown option: found '-0.5'; to pass a KEY that begins with -, put -- before it",
-            ("explain", "f", "-x"): "unknown option: found '-x'; to pass a KEY that begins with -, put -- before it",
-            ("help", "--", "-x"): "unknown command: expected one of plan, .*, found '-x'; see bloomery --help",
-            ("-x",): "unknown option: found '-x'; see bloomery --help",
-            ("add" * 40,): rf"unknown command: .*, found '{('add' * 40)[:57]}\.\.\.'; see",
-            ("check", "f", "--" + "x" * 200): rf"unknown option: found '--{'x' * 55}\.\.\.'; see",
-            ("completion", "tcsh"): "SHELL: invalid value: expected bash, zsh or fish, found 'tcsh'",
-            ("plan", "--grow", "--max-keys", "9"): "--grow and --max-keys exclude each other; give one of them",
-            ("redis", "frobnicate"): "unknown command: .*; see bloomery redis --help",
-            ("noisy", "frobnicate"): "unknown command: expected one of split, check, found 'frobnicate'; see bloomery noisy --help",
-        }.items():
-            with self.subTest(words=words):
-                self.refused(*words, says=says)
+        empty = "empty value: expected a name, found ''; see bloomery [a-z ]+ --help"
+        self.refuse_all({
+            "check": "FILTER: missing argument; see bloomery check --help",
+            "explain f": "KEY: missing argument; see bloomery explain --help",
+            "fold f": "--output: missing required option: expected --output FILE; see bloomery fold --help",
+            "redis expire 'unix:///x?name=y'": "DURATION: missing argument; see bloomery redis expire --help",
+            "keygen -o k y": "unexpected argument: found 'y'; see bloomery keygen --help",
+            "check f -j": "--threads: missing value: expected N; see bloomery check --help",
+            "check f -qj": "--threads: missing value: expected N; see bloomery check --help",
+            "build --capacity": "--capacity: missing value: expected N; see bloomery build --help",
+            "build -o g -n5 --capacity 6": "--capacity: option given more than once; give it once",
+            "check f --json=5": "--json: takes no value: found '5'; see bloomery check --help",
+            "check f --json=true": "--json: takes no value: found 'true'; see bloomery check --help",
+            "check f --json=": "--json: takes no value: found ''; see bloomery check --help",
+            "check f --frobnicate -- --json": "unknown option: found '--frobnicate'; see bloomery check --help",
+            "check f -qz": "unknown option: found '-z'; see bloomery check --help",
+            "check f -j 257": "--threads: invalid value: expected a whole number from 1 to 256, found '257'",
+            "check f -j 0": "--threads: invalid value: .*found '0'",
+            "check f -j 2x": "--threads: invalid value: .*found '2x'",
+            "check f -j ''": "--threads: invalid value: .*found ''",
+            "build -o g --seed -1": "--seed: invalid value: .*found '-1'",
+            "build -o g --seed 18446744073709551616": "--seed: .*to 18446744073709551615, found",
+            "check f --on-damage perhaps": "--on-damage: invalid value: expected error or maybe, found 'perhaps'",
+            "plan --nodes 3": "--nodes: requires --redis; add --redis, or leave --nodes out",
+            "plan --log --no-log": "--log and --no-log exclude each other; give one of them",
+            "build -o g -n x": "--capacity: invalid value: .*found 'x'; see bloomery build --help",
+            "explain f -0.5": "unknown option: found '-0.5'; to pass a KEY that begins with -, put -- before it",
+            "explain f -x": "unknown option: found '-x'; to pass a KEY that begins with -, put -- before it",
+            "help -- -x": "unknown command: expected one of plan, .*, found '-x'; see bloomery --help",
+            "-x": "unknown option: found '-x'; see bloomery --help",
+            "add" * 40: rf"unknown command: .*, found '{('add' * 40)[:57]}\.\.\.'; see",
+            "check f --" + "x" * 200: rf"unknown option: found '--{'x' * 55}\.\.\.'; see",
+            "completion tcsh": "SHELL: invalid value: expected bash, zsh or fish, found 'tcsh'",
+            "plan --grow --max-keys 9": "--grow and --max-keys exclude each other; give one of them",
+            "redis frobnicate": "unknown command: .*; see bloomery redis --help",
+            "noisy frobnicate": "unknown command: expected one of split, check, found 'frobnicate'; see bloomery noisy --help",
+            "explain f -05": "unknown option: found '-05'",
+            "explain f -q5": "unknown option: found '-q5'",
+            "explain f -00.5": "unknown option: found '-00.5'",
+            "build": "--output",
+            "info": "FILTER or --build",
+            "frobnicate": "one of " + ", ".join(COMMANDS),
+            "--frobnicate": "bloomery --help",
+            "build -o f -n 10 -m 1000 --layout x": ", ".join(LAYOUTS),
+            "build -o f -n 10 --layout x": ", ".join(LAYOUTS),
+            "build -o f -n 10 --hash x": "xxh3_64, xxh3,.*murmur3",
+            "build -o f -n 10 --scheme x": "guava, pharo, python, perl",
+            "build -o f -n 10 --hash mix": "integer",
+            "build -o f -n 10 --scheme guava --seed 1": "seed",
+        })  # fmt: skip
+        self.refuse_all({f"{command} --frobnicate": f"--frobnicate.*bloomery {command} --help" for command in COMMANDS})
+        self.refuse_all({command: "FILTER|--output" for command in ("add", "info", "verify", "explain", "fold", "union", "intersect", "keygen")})
+        for line in ("build -o ''", "build -o g ''", "union -o '' f f", "union -o g f ''", "intersect -o g '' f", "overlap f ''", "fold f -o ''",
+                     "verify f --present ''", "verify f --absent ''", "explain f a --keys ''", "noisy check ''", "noisy check f -i ''"):  # fmt: skip
+            self.refuse_all({line: empty})
+
+    def test_the_right_word_is_suggested_for_a_mistyped_one(self) -> None:
+        mistyped = "chekc check, biuld build, dedupe dedup, ad add, inof info, paln plan, anlayse analyze, intresect intersect, dedpu dedup"
+        for typed, meant in (pair.split() for pair in mistyped.split(", ")):
+            self.refused(typed, "x", says=f"did you mean 'bloomery {meant}'")
+        self.refuse_all({
+            "help chekc": "did you mean 'bloomery check'",
+            "help redis lsit": "did you mean 'bloomery redis list'",
+            "help check x": "has no subcommands",
+            "build --capactiy": "unknown option: found '--capactiy'; did you mean '--capacity'",
+            "check --invret=1": "unknown option: found '--invret=1'; did you mean '--invert'",
+            "plan --max-key": "unknown option: found '--max-key'; did you mean '--max-keys'",
+            "dedup --stat": "unknown option: found '--stat'; did you mean '--state'",
+            "info --hlep": "unknown option: found '--hlep'; did you mean '--help'",
+        })  # fmt: skip
+        for typed in "make", "lists", "foo", "pull-all", "bxxld":  # too far from any command
+            self.assertNotIn("did you mean", self.refused(typed).err)
+
+    def test_an_error_is_one_line_whatever_it_quotes(self) -> None:
+        self.refused("check", "two\nlines\x1b[2J", says=r"two\\x0Alines\\x1B")
+        self.refused("two\nlines", says="unknown command")
+        self.bloomery("build", "-q", "-o", "numbers", "--u64", "-n", 1)
+        self.refused("check", "-0", "numbers", stdin=b"a\nb\0", says=r"a\\x0Ab")
 
     def test_an_empty_value_is_the_value_and_not_the_next_word(self) -> None:
-        with open(self.path("lines"), "wb") as file:
-            file.write(b"mine\n")
-        for words in (
-            ["dedup", "--suspects=", "lines"],
-            ["build", "--output=", "lines"],
-            ["union", "--output=", "f", "f", "f"],
-        ):
-            with self.subTest(words=words):
-                self.refused(*words, says=words[1][:-1] + ": empty value")
-        with open(self.path("lines"), "rb") as file:
-            self.assertEqual(file.read(), b"mine\n")
+        self.write("lines", b"mine\n")
+        self.refuse_all({"dedup --suspects= lines": "--suspects: empty value", "build --output= lines": "--output: empty value",
+                         "union --output= f f f": "--output: empty value"})  # fmt: skip
+        self.assertEqual(self.read("lines"), b"mine\n")
         self.bloomery("build", "-q", "-o", "g", "-n", 10, "--note=", "lines")
         self.assertEqual(self.bloomery("check", "-c", "g", stdin=b"mine\n").out, b"1\n")
         self.assertEqual(self.bloomery("dedup", "--", "lines").out, b"mine\n")
