@@ -13,9 +13,10 @@ def refuse_all(test: CommandTest, table: dict[str, str], **options) -> None:
             test.refused(*shlex.split(line), says=says, **options)
 
 
-def check_runs(test: CommandTest, table: Iterable[tuple[str, str]], status: int | None = None, **options) -> None:
-    """What each of these command lines prints, on standard output and then on standard error, matches the expression beside it."""
-    for line, shown in table:
+def check_runs(test: CommandTest, table: Iterable[tuple], status: int | None = None, **options) -> None:
+    """What each of these command lines prints, on standard output and then on standard error, matches the expressions beside it."""
+    for line, *shown in table:
         with test.subTest(line):
             result = test.bloomery(*shlex.split(line), status=status, **options)
-            test.assertRegex(result.out.decode() + result.err, shown)
+            for expression in shown:
+                test.assertRegex(result.out.decode() + result.err, expression)
