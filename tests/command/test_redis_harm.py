@@ -271,7 +271,7 @@ class HalfDone(RedisTest):
                 run = self.start(*words, "--json", self.f, env=self.env)
                 run.stdin.write(text(keys(10)))
                 run.stdin.flush()
-                self.wait_until(lambda: self.count(self.f, keys(10), *words[1:]) == (0 if before else 10))
+                wait_until(lambda: self.count(self.f, keys(10), *words[1:]) == (0 if before else 10))
                 self.allow("-bitfield", "-evalsha")
 
                 out, err = run.communicate(text(keys(15)[10:]), timeout=60)

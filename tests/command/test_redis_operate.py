@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from redis_server import SOURCE, ClusterTest, RedisTest, documented_rights
+from redis_server import ClusterTest, RedisTest, SOURCE, documented_rights, wait_until
 from support import SANITIZED, keys, text
 
 CHAIN = ["--scheme", "guava-chain", "-n", 100, "-p", "1%"]
@@ -304,7 +304,7 @@ class Replace(RedisTest):
         replacing = self.start("redis", "replace", self.f, "-n", 50_000)
         replacing.stdin.write(text(keys(1000)))
         replacing.stdin.flush()
-        self.wait_until(lambda: self.redis("EXISTS", b"{f}:n") == 1)
+        wait_until(lambda: self.redis("EXISTS", b"{f}:n") == 1)
 
         self.assert_has_all(self.f, keys(1000))
         self.bloomery("add", "-q", self.f, stdin=text(keys(500, "meanwhile")))
@@ -325,7 +325,7 @@ class Replace(RedisTest):
         stopped = self.start("redis", "replace", self.f, "-n", 5000)
         stopped.stdin.write(text(keys(100, "new")))
         stopped.stdin.flush()
-        self.wait_until(lambda: self.redis("EXISTS", b"{f}:n") == 1)
+        wait_until(lambda: self.redis("EXISTS", b"{f}:n") == 1)
         stopped.terminate()
         self.assertNotEqual(stopped.wait(60), 0)
 
@@ -367,7 +367,7 @@ class Repair(RedisTest):
         killed = self.start("redis", "repair", self.f)
         killed.stdin.write(text(keys(100)))
         killed.stdin.flush()
-        self.wait_until(lambda: self.redis("HGET", self.server.shard(3) + b":h", b"repairing") and self.redis("EXISTS", b"{f}:repair"))
+        wait_until(lambda: self.redis("HGET", self.server.shard(3) + b":h", b"repairing") and self.redis("EXISTS", b"{f}:repair"))
         killed.kill()
         killed.wait()
 
@@ -376,7 +376,7 @@ class Repair(RedisTest):
         lease = self.redis("PTTL", b"{f}:repair")
         self.assertTrue(0 < lease <= 15_000, lease)
         self.redis("PEXPIRE", b"{f}:repair", 100)  # as if most of the lease had passed
-        self.wait_until(lambda: not self.redis("EXISTS", b"{f}:repair"))
+        wait_until(lambda: not self.redis("EXISTS", b"{f}:repair"))
         self.assertEqual(self.bloomery("redis", "repair", "--json", self.f, "keys").json["lost"], [3])
         self.assert_has_all(self.f, keys(3000))
 
@@ -386,7 +386,7 @@ class Repair(RedisTest):
         killed = self.start("redis", "repair", self.f)
         killed.stdin.write(text(keys(100)))
         killed.stdin.flush()
-        self.wait_until(lambda: self.redis("HGET", self.server.shard(3) + b":h", b"repairing"))
+        wait_until(lambda: self.redis("HGET", self.server.shard(3) + b":h", b"repairing"))
         killed.kill()
         killed.wait()
         self.redis("DEL", b"{f}:repair")
@@ -487,7 +487,7 @@ class Gc(RedisTest):
         replacing = self.start("redis", "replace", self.f, "-n", 50_000)
         replacing.stdin.write(b"a\n")
         replacing.stdin.flush()
-        self.wait_until(lambda: self.redis("EXISTS", b"{f}:n") == 1)
+        wait_until(lambda: self.redis("EXISTS", b"{f}:n") == 1)
         time.sleep(0.2)
         self.assertEqual(self.found("--yes", "--min-idle", 0, "--without-description"), {})
         replacing.communicate(timeout=60)
