@@ -9,6 +9,7 @@ import unittest
 
 from redis_server import RedisTest
 from support import keys, text
+from tables import refuse_all
 
 CHAIN = ["--scheme", "guava-chain"]
 PUBLISHED = [*CHAIN, "-n", 10_000, "-p", 0.0005]
@@ -165,33 +166,18 @@ class Chain(RedisTest):
         self.assert_has_all(chain, lines[:500], *SMALL)
         self.assertEqual(self.bloomery("info", "--json", chain, *SMALL).json["growths"], len(model.bitmaps) - 1)
 
-        taken = self.bloomery("build", "--json", *SMALL, "-o", chain, stdin=text(lines[500:])).json
-        model.put(lines[500:])
+        self.bloomery("add", chain, *SMALL, stdin=text(lines[500:600]))
+        model.put(lines[500:600])
+        self.assertEqual(self.bitmaps(b"bloomfilter", b"cursor"), model.strings())
+        self.refused("info", chain, *CHAIN, says="n and p of this chain are not stored")  # add does not store them
+
+        taken = self.bloomery("build", "--json", *SMALL, "-o", chain, stdin=text(lines[600:])).json
+        model.put(lines[600:])
 
         self.assertEqual((taken["made"], taken["growths"]), (False, len(model.bitmaps) - 1))
         self.assertEqual(self.bitmaps(b"bloomfilter", b"cursor"), model.strings())
         self.assert_has_all(chain, lines, *CHAIN)
         self.assertEqual(self.bloomery("info", "--json", chain, *CHAIN).json["capacity"], 300)
-
-    def test_adding_needs_no_taking_over(self) -> None:
-        model = self.write_as_the_original("f", "f-cursor", keys(100))
-
-        self.bloomery("add", self.f, *SMALL, stdin=text(keys(300)))
-
-        model.put(keys(300))
-        self.assertEqual(self.bitmaps(b"f", b"f-cursor"), model.strings())
-        self.refused("info", self.f, *CHAIN, says="n and p of this chain are not stored")
-
-    def test_built_again_it_is_gone_on_with(self) -> None:
-        self.bloomery("build", *SMALL, "-o", self.f, stdin=text(keys(10)))
-
-        again = self.bloomery("build", *CHAIN, "-o", self.f, stdin=text(keys(12)))
-
-        self.assertIn("12 lines, 2 added; existed already, capacity 300 keys per bitmap at 1%; 1 bitmap of 360 B", again.err)
-        self.refused("build", *CHAIN, "-n", 301, "-o", self.f, says="was not created for n = 301")
-        self.refused("build", *CHAIN, "-p", "1.001%", "-o", self.f, says="other n and p")
-        self.refused("check", *CHAIN, "-n", 300, "-p", "1.001%", self.f, says="other n and p")
-        self.assertEqual(self.chain_info(*SMALL)["target_rate"], 0.01)
 
     def test_it_says_what_it_is(self) -> None:
         self.bloomery("build", *SMALL, "--ttl", "1h", "-o", self.f, stdin=text(keys(500)))
@@ -249,32 +235,47 @@ class Chain(RedisTest):
             self.bloomery("build", "-n", 100, "-o", self.server.address(name), stdin=b"a\n")
             self.assert_has_all(self.server.address(name), [b"a"])
 
-    def test_what_is_wrong_is_refused(self) -> None:
-        self.refused("build", *CHAIN, "-o", self.f, says="--capacity 10k")
-        self.refused("build", *CHAIN, "-n", 0, "-o", self.f, says="the capacity must be at least one key: expected at least 1, found 0")
-        self.refused("build", *CHAIN, "-n", "1G", "-o", self.f, says="Redis string")
-        for option in (["-m", 1000], ["-k", 3], ["--layout", "split_block512"], ["--hash", "xxh3"], ["--seed", 1], ["--u64"], ["--counting"], ["--grow"],
-                       ["--max-keys", 1000], ["--shards", 2], ["--window", "1h"], ["--foldable"], ["--note", "x"], ["--wait-replicas", 1], ["--prefer", "speed"]):
-            self.refused("build", *SMALL, *option, "-o", self.f, says=r"\Abloomery: " + {"-m": "--bits", "-k": "--probes"}.get(option[0], option[0]) + ": ")
-        self.refused("build", "--scheme", "guava", "-n", 10, "-o", self.f, says="guava-chain, or build a file")
-        self.refused("build", *SMALL, "-o", "file", says="a Guava chain is stored on Redis, and this is a file")
-        self.refused("build", *SMALL, "-o", self.f, "missing", says=r"\Abloomery: missing: cannot read: No such file")
-        self.assertEqual(self.server.keys(), [])
+    def test_contradictions_are_refused(self) -> None:
+        f, small = self.f, "--scheme guava-chain -n 300 -p 1%"
+        table = {
+            f"build --scheme guava-chain -o {f}": "--capacity 10k",
+            f"build --scheme guava-chain -n 0 -o {f}": "the capacity must be at least one key: expected at least 1, found 0",
+            f"build --scheme guava-chain -n 1G -o {f}": "Redis string",
+            f"build --scheme guava -n 10 -o {f}": "guava-chain, or build a file",
+            f"build {small} -o file": "a Guava chain is stored on Redis, and this is a file",
+            f"build {small} -o {f} missing": r"\Abloomery: missing: cannot read: No such file",
+            f"add --scheme guava-chain --wait-replicas 1 {f}": "--wait-replicas: operations on a Guava chain do not wait for replicas",
+        }
+        options = "--bits 1000,--probes 3,--layout split_block512,--hash xxh3,--seed 1,--u64,--counting,--grow,--max-keys 1000,--shards 2,--window 1h,--foldable,--note x,--wait-replicas 1,--prefer speed"
+        for option in options.split(","):
+            table[f"build {small} {option} -o {f}"] = rf"\Abloomery: {option.split()[0]}: "
         for verb in "add", "check", "info":
-            self.refused(verb, *CHAIN, self.f, says="no such chain")
-            self.refused(verb, *CHAIN, "-n", 300, self.f, says="--capacity.*give both")
-            self.refused(verb, "-n", 300, self.f, says="--capacity.*give both")
-            self.refused(verb, "--scheme", "guava", self.f, says="--scheme.*guava-chain")
-            self.refused(verb, *CHAIN, "file", says="--scheme.*redis://")
-        self.refused("add", *CHAIN, "--wait-replicas", 1, self.f, says="--wait-replicas: operations on a Guava chain do not wait for replicas")
-        self.bloomery("build", "-q", *SMALL, "-o", self.f, stdin=text(keys(900)))
-        self.refused("info", *CHAIN, "--check", self.f, says="--check: a filter on servers has no page checksums")
-        self.redis("DEL", "f-1")
-        self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="part of the chain is missing.*f-1")
-        self.redis("DEL", "f-cursor")
-        self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="part of the chain is missing")
-        self.redis("SET", "f-cursor", "none")
-        self.refused("check", *CHAIN, self.f, stdin=b"a\n", says="the key 'f-cursor' is not the cursor of a chain.*found none")
+            table |= {
+                f"{verb} --scheme guava-chain {f}": "no such chain",
+                f"{verb} --scheme guava-chain -n 300 {f}": "--capacity.*give both",
+                f"{verb} -n 300 {f}": "--capacity.*give both",
+                f"{verb} --scheme guava {f}": "--scheme.*guava-chain",
+                f"{verb} --scheme guava-chain file": "--scheme.*redis://",
+            }
+        refuse_all(self, table)
+        self.assertEqual(self.server.keys(), [])
+
+        self.bloomery("build", "-q", *SMALL, "-o", f, stdin=text(keys(900)))
+        again = self.bloomery("build", *CHAIN, "-o", f, stdin=text(keys(902)))
+        self.assertRegex(again.err, "902 lines, [0-2] added; existed already, capacity 300 keys per bitmap at 1%; [34] bitmaps of 360 B")
+        refuse_all(self, {
+            f"build --scheme guava-chain -n 301 -o {f}": "was not created for n = 301",
+            f"build --scheme guava-chain -p 1.001% -o {f}": "other n and p",
+            f"check --scheme guava-chain -n 300 -p 1.001% {f}": "other n and p",
+            f"info --scheme guava-chain --check {f}": "--check: a filter on servers has no page checksums",
+        })  # fmt: skip
+        for spoil, says in (
+            (("DEL", "f-1"), "part of the chain is missing.*f-1"),
+            (("DEL", "f-cursor"), "part of the chain is missing"),
+            (("SET", "f-cursor", "none"), "the key 'f-cursor' is not the cursor of a chain.*found none"),
+        ):
+            self.redis(*spoil)
+            self.refused("check", *CHAIN, f, stdin=b"a\n", says=says)
 
 
 if __name__ == "__main__":
