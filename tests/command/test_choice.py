@@ -107,8 +107,6 @@ class Choice(CommandTest):
                     self.assertEqual(made["target_rate"], taken["rate"])
                 os.unlink(self.path("s"))
 
-
-
     def test_a_state_stays_what_it_is_and_says_so(self) -> None:
         self.bloomery("dedup", "-q", "--state", "s", "-n", "100k", "-p", "1e-4", stdin=b"x\n")
 

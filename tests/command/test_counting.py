@@ -61,8 +61,6 @@ class Counting(CommandTest):
         facts = self.info("f")
         self.assertEqual((facts["bytes"], facts["probes"], facts["counters"]), (65536, 4, 131072))
 
-
-
     def test_removing_what_is_not_there_is_said_counted_and_marked(self) -> None:
         self.make_filter("f", keys(1000), "--counting", "-n", 1000)
         twin = self.twin_of("f")

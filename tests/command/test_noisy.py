@@ -114,8 +114,6 @@ class Noisy(NoisyTest):
         said = self.refused("noisy", "check", "m", says=r"m\.1\.bloom.*check value.*restore the key of this copy as m\.1\.key").err
         self.assertNotIn("--secret", said)  # noisy check has no such option
 
-
-
     def test_old_copies_are_never_replaced(self) -> None:
         for left in "m.1.bloom", "m.5.key", "m.3.bloom":
             for name in self.files():

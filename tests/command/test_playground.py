@@ -4,7 +4,6 @@ What the API answers is tested without the network (tests/playground); this is a
 lives on.
 """
 
-import concurrent.futures
 import gzip
 import http.client
 import json
@@ -274,23 +273,6 @@ class Crowds(PlaygroundTest):
         super().setUp()
         self.playground()
 
-    def test_many_visitors_have_a_filter_each(self) -> None:
-        def visitor(number: int) -> None:
-            filter = self.call("filters", {"capacity": 1000, "rate": 0.001}, 201)["id"]
-            mine = [f"visitor {number} key {i}" for i in range(100)]
-            self.call(f"filters/{filter}/add", {"keys": mine})
-            answers = self.call(f"filters/{filter}/ask", {"keys": mine})
-            self.assertEqual((answers["maybe"], answers["false_positives"]), (100, 0))
-            others = self.call(f"filters/{filter}/ask", {"keys": [f"visitor {number + 1} key {i}" for i in range(100)]})
-            self.assertEqual([view["truth"] for view in others["keys"]], ["never"] * 100)
-            self.assertLess(others["maybe"], 5)
-            self.assertEqual(self.call(f"filters/{filter}/keys?count=1000")["keys"], [{"key": key, "copies": 1} for key in mine])
-            return filter
-
-        with concurrent.futures.ThreadPoolExecutor(32) as crowd:
-            ids = list(crowd.map(visitor, range(64)))
-        self.assertEqual(len(set(ids)), 64)
-
     def test_hundreds_of_connections_at_once_are_answered_or_refused(self) -> None:
         request = f"GET /api/1/about HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode()
         for _ in range(4):
@@ -440,8 +422,6 @@ class Lifetime(PlaygroundTest):
             self.playground("--port", port)
             self.assertEqual(self.port, port)
             self.assert_lives()
-
-
 
     def test_others_come_by_address_not_by_a_foreign_name_and_never_with_a_secret(self) -> None:
         process = self.playground("--host", "0.0.0.0")

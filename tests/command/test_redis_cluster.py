@@ -31,21 +31,6 @@ class Cluster(ClusterTest):
         out = self.bloomery("dedup", "-q", "--state", self.address("d"), "--grow", "-n", 1000, "-p", "1e-6", stdin=text(keys(5000) * 2)).lines
         self.assertEqual(out, keys(5000))
 
-    def test_a_window_is_pulled_from_all_nodes_and_pushed_to_them(self) -> None:
-        lines = keys(20_000)
-        self.bloomery("build", "-q", "-n", 10_000, "--window", "1d", "--shards", 32, "-o", self.address("f"), stdin=text(lines), status=3)
-
-        self.bloomery("pull", "-q", self.address("f"), "-o", "file")
-        pushed = self.bloomery("push", "--json", "file", self.address("g", of=2)).json
-
-        self.assertEqual(pushed["shards"], 32)
-        asked = text(lines + keys(20_000, "stranger"))
-        found = self.bloomery("check", self.address("f"), stdin=asked).out
-        self.assertGreater(found.count(b"\n"), 20_000)  # false positives are compared, too
-        for name in "file", self.address("g"):
-            self.assertEqual(self.bloomery("check", name, stdin=asked).out, found)
-        self.assertEqual(sum(b"{g~" in key for node in self.nodes for key in node.keys()), 64)
-
     def test_the_doctor_sees_all_nodes(self) -> None:
         self.bloomery("build", "-q", "-n", 40_000, "--shards", 32, "-o", self.address("f"), stdin=b"a\n")
         self.nodes[1].client("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")

@@ -85,8 +85,6 @@ class LostAnswers(RedisTest):
                 self.assertLess(most, 10_000, "all that was sent is taken for uncertain")
                 self.assertLessEqual(len(done.lines) - len(lines), most)
 
-
-
     def test_without_a_cut_each_line_comes_once(self) -> None:
         lines = keys(20_000)
 

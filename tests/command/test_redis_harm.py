@@ -8,7 +8,7 @@ import unittest
 from signal import SIGCONT, SIGSTOP
 
 from redis_server import RedisTest, environment_of, wait_until
-from support import keys, text, xxh3, xxh3_64
+from support import keys, sample, text, xxh3, xxh3_64
 from tables import refuse_all
 
 VERBS = [["add"], ["check"], ["check", "-v"], ["check", "-c"], ["info"], ["info", "--json"], ["verify"], ["explain"], ["pull"], ["dedup"], ["union"]]
@@ -362,12 +362,11 @@ class Secrets(RedisTest):
             ("rediss+sentinel://bob:", "@127.0.0.1:1/f"),
             ("Redsi://bob:", "@host/f"),
         )
-        for password, (start, end) in itertools.product(odd, forms):
-            address = start + password + end
-            for words in (["info", "--timeout", "1ms", address], [address], ["info", "x", address], ["info", "--timeout", address], ["build", "-o", "x", address]):
-                said = self.bloomery(*words, status=2)
-                for part in (password, "SECRET", "bob"):
-                    self.assertNotIn(part, said.err, (words, part))
+        lines = (["info", "--timeout", "1ms"], [], ["info", "x"], ["info", "--timeout"], ["build", "-o", "x"])
+        for password, (start, end), words in sample(itertools.product(odd, forms, lines), 97):
+            said = self.bloomery(*words, start + password + end, status=2)
+            for part in (password, "SECRET", "bob"):
+                self.assertNotIn(part, said.err, (words, start + password + end))
 
 
 if __name__ == "__main__":

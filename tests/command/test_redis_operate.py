@@ -273,21 +273,6 @@ class Replace(RedisTest):
         self.assert_has_all(self.f, keys(20_000))
         self.assertEqual(self.bloomery("redis", "replace", "--json", "-n", 10, self.f, stdin=text(keys(50_000)), status=None).status, 0)
 
-    def test_other_clients_go_on(self) -> None:
-        self.bloomery("build", "-q", "-n", 50_000, "-o", self.f, stdin=text(keys(1000)))
-        replacing = self.start("redis", "replace", self.f, "-n", 50_000)
-        replacing.stdin.write(text(keys(1000)))
-        replacing.stdin.flush()
-        wait_until(lambda: self.redis("EXISTS", b"{f}:n") == 1)
-
-        self.assert_has_all(self.f, keys(1000))
-        self.bloomery("add", "-q", self.f, stdin=text(keys(500, "meanwhile")))
-        out, err = replacing.communicate(text(keys(1000, "more")), timeout=60)
-
-        self.assertEqual(replacing.returncode, 0, err)
-        self.assert_has_all(self.f, keys(1000) + keys(1000, "more") + keys(500, "meanwhile"))
-        self.assertFalse(self.redis("EXISTS", b"{f}:n"))
-
     def test_the_old_filter_stays_if_the_new_one_is_not_filled(self) -> None:
         self.bloomery("build", "-q", "-n", 5000, "-o", self.f, stdin=text(keys(1000)))
         before = self.server.keys()
@@ -360,7 +345,6 @@ class Repair(RedisTest):
         self.redis("DEL", self.server.shard(3) + b":h")  # a lost header, too
         self.assertEqual(self.bloomery("redis", "repair", "--json", self.f, "keys").json["lost"], [3])
         self.assert_has_all(self.f, keys(3000))
-
 
     def test_dedup_keeps_lines_that_a_shard_under_repair_may_have_lost(self) -> None:
         self.redis("DEL", self.server.shard(3) + b":0")

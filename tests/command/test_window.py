@@ -47,8 +47,6 @@ class AddAndCheck(Window):
         self.assertEqual(found[-700:], keys(5000)[-700:])
         self.assertLessEqual(len(found), 800 + 5)
 
-
-
     def test_integers_and_a_secret(self) -> None:
         self.bloomery("keygen", "-o", "key")
         self.make("--window", "1h", "-n", 100, "--u64", "--secret", "key")
@@ -120,8 +118,6 @@ class Facts(Window):
         ):
             check_runs(self, [(f"verify {line}", says)], status=status)
 
-
-
     def test_explain_tells_which_generations_say_yes(self) -> None:
         self.make("--window", "7h", "-n", 7000, "-p", "1e-6")
         first = START // 3600 * 3600
@@ -136,7 +132,6 @@ class Facts(Window):
         self.assertIn("certainly not seen", self.bloomery("explain", "seen.bloom", "Rome", status=1).out.decode())
         said = self.bloomery("explain", "seen.bloom", "Madrid").out.decode()
         self.assertRegex(said, r"3 ago +from [-0-9: ]+ UTC: maybe present")
-
 
     def test_in_a_union_by_time_each_key_stays_in_its_generation(self) -> None:
         first = START // 3600 * 3600
