@@ -1,6 +1,5 @@
 """bloomery explain: the bits of a key as docs/format.md computes them, which are set, and which keys set them."""
 
-import re
 import unittest
 
 from support import LAYOUTS, CommandTest, cells_of, default_hash, keys, mix, text, xxh3

@@ -2,7 +2,6 @@
 
 import math
 import os
-import re
 import unittest
 
 from support import (
@@ -102,7 +101,14 @@ class Info(InfoTest):
         self.make_filter("lines", keys(3), "-n", 100, "--note", "one\nstate         clean\x1b[2J")
         check_runs(self, [
             ("info one", r"capacity +1 key at 1%\n", r"inserted +1 key, counted\n", "expected FPR .* for 1 key\n"),
-            ("info full", "expected FPR +100% for an uncountable number of keys", "exact FPR +100%, from the bits", "target FPR +above target: current FPR 100%, target 1%", "keys left +none: the filter is overfull", "estimated +impossible, because all bits are set"),
+            (
+                "info full",
+                "expected FPR +100% for an uncountable number of keys",
+                "exact FPR +100%, from the bits",
+                "target FPR +above target: current FPR 100%, target 1%",
+                "keys left +none: the filter is overfull",
+                "estimated +impossible, because all bits are set",
+            ),
             ("info empty", "exact FPR +0%, from the bits"),
             ("info keyed", r"measured FPR +unknown without the secret; add --secret KEYFILE", f"secret +check value {self.info('keyed')['key_check']}"),
             ("info killed", r"inserted +100 keys, when last closed\n(.*\n)*state +not closed cleanly"),

@@ -163,8 +163,9 @@ class Chain(RedisTest):
             f"build {small} -o {f} missing": r"\Abloomery: missing: cannot read: No such file",
             f"add --scheme guava-chain --wait-replicas 1 {f}": "--wait-replicas: operations on a Guava chain do not wait for replicas",
         }
-        options = "--bits 1000,--probes 3,--layout split_block512,--hash xxh3,--seed 1,--u64,--counting,--grow,--max-keys 1000,--shards 2,--window 1h,--foldable,--note x,--wait-replicas 1,--prefer speed"
-        for option in options.split(","):
+        options = """--bits 1000, --probes 3, --layout split_block512, --hash xxh3, --seed 1, --u64, --counting, --grow, --max-keys 1000,
+            --shards 2, --window 1h, --foldable, --note x, --wait-replicas 1, --prefer speed"""
+        for option in map(str.strip, options.split(",")):
             table[f"build {small} {option} -o {f}"] = rf"\Abloomery: {option.split()[0]}: "
         for verb in "add", "check", "info":
             table |= {

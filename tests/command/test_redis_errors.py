@@ -16,7 +16,8 @@ NOTHING = "; nothing was done\n"
 class FirstContact(CommandTest):
     """A server that cannot be reached is reported at once, however long the command may take, and nothing was done."""
 
-    REACHING = "add,check,check -v,info,info --json,verify,explain KEY,pull -o x,dedup --state,union -o x SECOND,redis doctor,redis list,redis gc,redis drop --yes,redis replace"
+    REACHING = """add, check, check -v, info, info --json, verify, explain KEY, pull -o x, dedup --state, union -o x SECOND, redis doctor,
+        redis list, redis gc, redis drop --yes, redis replace"""
 
     def test_at_once(self) -> None:
         with socket.socket() as bound:  # a port that is taken, and at which no process listens

@@ -267,9 +267,20 @@ class Refused(RedisTest):
             f"{made} --ttl 0s": "--ttl: invalid value",
             f"{made} --wait-replicas -1": "--wait-replicas: invalid value: expected a whole number from 0 to 1000, found '-1'",
         }, stdin=b"a\n")  # fmt: skip
-        needs_redis = "add --wait-replicas 1 file,check --replicas file,check --on-damage maybe file,info --timeout 1s file,verify --tls-ca x file,explain --tls-key x file a"
-        needs_redis += ",build --max-keys 10 -o new,build --ttl 1h -o new,dedup --shards 4 --state new,union --tls-cert x -o new file file,remove --timeout 1s file"
-        refuse_all(self, dict.fromkeys(needs_redis.split(","), "this option needs a filter on Redis, and FILTER is a file"), stdin=b"a\n")
+        needs_redis = [
+            "add --wait-replicas 1 file",
+            "check --replicas file",
+            "check --on-damage maybe file",
+            "info --timeout 1s file",
+            "verify --tls-ca x file",
+            "explain --tls-key x file a",
+            "build --max-keys 10 -o new",
+            "build --ttl 1h -o new",
+            "dedup --shards 4 --state new",
+            "union --tls-cert x -o new file file",
+            "remove --timeout 1s file",
+        ]
+        refuse_all(self, dict.fromkeys(needs_redis, "this option needs a filter on Redis, and FILTER is a file"), stdin=b"a\n")
         self.assertEqual(self.server.keys(), [])
 
     def test_operations_that_only_files_have(self) -> None:
@@ -344,8 +355,10 @@ class Secrets(RedisTest):
 
     def test_misspelt_commands_do_not_print_it_either(self) -> None:
         address = self.server.tcp_address("f", "bob:pw-of-bob@")
-        lines = "ADDRESS,chekc ADDRESS,info a ADDRESS,info --no-such-option ADDRESS,check -d ADDRESS f,fold ADDRESS -o x,union -o ADDRESS one,check f ADDRESS,build -o x ADDRESS"
-        lines += ",keygen -o ADDRESS,seal -o x ADDRESS,noisy check ADDRESS,pull ADDRESS -o ADDRESS,push ADDRESS ADDRESS,plan ADDRESS,info ODD,info CLUSTER,add redis://bob:pw-of-bob/with/slashes@host/f"
+        lines = """ADDRESS, chekc ADDRESS, info a ADDRESS, info --no-such-option ADDRESS, check -d ADDRESS f, fold ADDRESS -o x,
+            union -o ADDRESS one, check f ADDRESS, build -o x ADDRESS, keygen -o ADDRESS, seal -o x ADDRESS, noisy check ADDRESS,
+            pull ADDRESS -o ADDRESS, push ADDRESS ADDRESS, plan ADDRESS, info ODD, info CLUSTER,
+            add redis://bob:pw-of-bob/with/slashes@host/f"""
         replaced = {"ADDRESS": address, "ODD": address.replace("redis://", "REDIS://"), "CLUSTER": address.replace("redis://", "rediss+cluster://").replace("/f", "")}
         for line in lines.split(","):
             with self.subTest(line):

@@ -71,13 +71,13 @@ class Verify(VerifyTest):
         self.write("a", keys(1000))
         self.write("b", keys(2000)[1000:])
         self.write("table", [b"x,key-%d,y\r" % i for i in range(2000)])
-        self.write("strangers", [b"x,absent-%d,y\r" % i for i in range(1000)] + [b"z,key-7,z\r"])
+        self.write("others", [b"x,absent-%d,y\r" % i for i in range(1000)] + [b"z,key-7,z\r"])
         self.write("nul", text(keys(2000), b"\0"))
         for line, stdin, present, absent in (
             ("f --present -", keys(2000), (2000, 0), (0, 0)),
             ("f --present present --absent -", keys(10, "absent"), (2000, 0), (10, 0)),
             ("--present a --present b f", [], (2000, 0), (0, 0)),
-            ("f --crlf -d , -f 2 --present table --absent strangers", [], (2000, 0), (1000, 1)),
+            ("f --crlf -d , -f 2 --present table --absent others", [], (2000, 0), (1000, 1)),
             ("f -0 --present nul", [], (2000, 0), (0, 0)),
         ):
             with self.subTest(line):
