@@ -158,6 +158,28 @@ class RedisServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def wait_until(it_is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not it_is_so():
+        if time.monotonic() > end:
+            raise AssertionError("the condition does not become true")
+        time.sleep(0.01)
+
+
+def start_with_replica(test: CommandTest) -> tuple[RedisServer, RedisServer]:
+    """A master and its replica, connected."""
+    master = RedisServer("--repl-diskless-sync-delay", "0", tcp=True)
+    test.addCleanup(master.end)
+    replica = RedisServer("--repl-diskless-sync-delay", "0", "--replicaof", "127.0.0.1", str(master.port), tcp=True)
+    test.addCleanup(replica.end)
+    wait_until(lambda: b"master_link_status:up" in replica.client("INFO", "replication"))
+    return master, replica
+
+
+def environment_of(user: str, password: str) -> dict[str, str]:
+    return dict(os.environ, BLOOMERY_REDIS_USER=user, BLOOMERY_REDIS_PASSWORD=password)
+
+
 class RedisTest(CommandTest):
     """Tests with one server, emptied before each; its options are those of the class."""
 
@@ -176,12 +198,6 @@ class RedisTest(CommandTest):
 
     def redis(self, *words: object):
         return self.server.client(*words)
-
-    def wait_until(self, it_is_so: Callable[[], bool]) -> None:
-        end = time.monotonic() + 60
-        while not it_is_so():
-            self.assertLess(time.monotonic(), end, "it does not come to that")
-            time.sleep(0.01)
 
     def refused_in_time(self, *words: object, says: str, **options) -> None:
         """An error of waiting in vain, which takes all of the time; on a slow machine it takes longer to get there."""
@@ -207,11 +223,11 @@ class ClusterTest(CommandTest):
             node.client("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
         for node in cls.nodes[1:]:
             cls.nodes[0].client("CLUSTER", "MEET", "127.0.0.1", node.port)
-        end = time.monotonic() + 30
-        while any(not cls.is_well(node) for node in cls.nodes):
-            if time.monotonic() > end:
-                raise RuntimeError("the cluster does not start: " + cls.nodes[0].client("CLUSTER", "INFO").decode())
-            time.sleep(0.02)
+        cls.wait_until_well()
+
+    @classmethod
+    def wait_until_well(cls) -> None:
+        wait_until(lambda: all(cls.is_well(node) for node in cls.nodes))
 
     @staticmethod
     def is_well(node: RedisServer) -> bool:

@@ -1,12 +1,11 @@
 """Which layout is taken when none is named: the quickest within the allowance, with keys and rate as with a given size."""
 
 import os
-import shlex
 import unittest
 
-from support import BLOCK_BITS, LAYOUTS, CommandTest, keys, rate_of
+from support import LAYOUTS, CommandTest, keys
+from tables import refuse_all
 
-SOURCE = os.environ["BLOOMERY_SOURCE"]
 SHARE = {"speed": 1.25, "memory": 1.03}
 ALWAYS = 4096 * 8  # bits that count as nothing
 
@@ -18,18 +17,6 @@ def by_the_rule(rows: list[dict], prefer: str) -> tuple[str, list[str]]:
     most = max(best * SHARE[prefer], best + ALWAYS)
     within = [row["layout"] for row in possible if row["bits"] <= most]
     return within[0], within
-
-
-def best_rate(bits: int, n: int) -> float:
-    """The lowest FPR that any layout has in a given number of bits."""
-    rates = []
-    for layout in LAYOUTS:
-        whole = bits // BLOCK_BITS[layout] * BLOCK_BITS[layout]
-        ideal = bits / n * 0.6931
-        for probes in [8] if layout in LAYOUTS[:2] else range(max(1, int(ideal * 0.7)), int(ideal) + 2):
-            if whole:
-                rates.append(rate_of(layout, whole, probes, n))
-    return min(rates)
 
 
 class Choice(CommandTest):
@@ -52,13 +39,7 @@ class Choice(CommandTest):
                         self.assertIn("the only layout" if len(within) == 1 else f"the fastest of {len(within)} ", plan["reason"])
                         seen.add(chosen)
         self.assertEqual(seen, set(LAYOUTS))
-
-    def test_speed_is_preferred_unless_memory_is(self) -> None:
-        preferences = [], ["--prefer", "speed"], ["--prefer", "memory"]
-        usual, speed, memory = (self.plan("-n", "1M", "-p", "1%", *prefer) for prefer in preferences)
-
-        self.assertEqual(usual, speed)
-        self.assertEqual((speed["chosen"], memory["chosen"]), ("split_block", "blocked_page"))
+        self.assertEqual(self.plan("-n", "1M", "-p", "1%"), self.plan("-n", "1M", "-p", "1%", "--prefer", "speed"))
 
     def test_a_number_of_probes_narrows_it(self) -> None:
         plan = self.plan("-n", "1M", "-p", "1%", "-k", 6)
@@ -83,29 +64,21 @@ class Choice(CommandTest):
 
     # ---- a given size
 
-    def test_with_keys_and_size_it_errs_no_more_than_the_best_would_in_a_smaller_one(self) -> None:
-        n = 100_000
-        for bits in 400_000, 1_000_000, 1_300_000, 2_500_000, 4_000_000:
+    def test_with_a_size_it_is_the_quickest_that_the_best_of_a_smaller_size_does_not_exceed(self) -> None:
+        size = 8 << 20
+        for asked, fact, best, sign in [
+            *((["-p", p], "capacity", max, 1) for p in (0.05, 1e-3, 1e-5)),
+            *((["-n", n], "rate", min, -1) for n in (200_000, 500_000, 1_000_000, 2_000_000)),
+        ]:
             for prefer, share in SHARE.items():
-                with self.subTest(bits=bits, prefer=prefer):
-                    plan = self.plan("-n", n, "-m", bits, "--prefer", prefer)
+                with self.subTest(asked=asked, prefer=prefer):
+                    plan = self.plan("-m", size, *asked, "--prefer", prefer)
 
-                    limit = best_rate(int(min(bits / share, bits - ALWAYS)), n)
+                    smaller = self.plan("-m", int(min(size / share, size - ALWAYS)), *asked)["layouts"]
+                    limit = best(row[fact] for row in smaller)
                     for row in plan["layouts"]:
-                        if abs(row["rate"] / limit - 1) > 3e-3:  # so near, the formulas are not exact enough
-                            self.assertEqual(row["within"], row["rate"] <= limit, row)
-                    self.assertEqual(plan["chosen"], next(row["layout"] for row in plan["layouts"] if row["within"]))
-
-    def test_with_size_and_rate_it_holds_what_the_best_would_in_a_smaller_one(self) -> None:
-        for p in 0.05, 1e-3, 1e-5:
-            for prefer, share in SHARE.items():
-                with self.subTest(p=p, prefer=prefer):
-                    plan = self.plan("-m", "1MiB", "-p", p, "--prefer", prefer)
-
-                    smaller = int(min((8 << 20) / share, (8 << 20) - ALWAYS))
-                    limit = max(row["capacity"] for row in self.plan("-m", smaller, "-p", p)["layouts"])
-                    self.assertEqual([row["within"] for row in plan["layouts"]],
-                                     [row["capacity"] >= limit for row in plan["layouts"]])  # fmt: skip
+                        if fact == "capacity" or abs(row[fact] / limit - 1) > 3e-3:  # rates of other sizes in whole blocks
+                            self.assertEqual(row["within"], sign * row[fact] >= sign * limit, row)
                     self.assertEqual(plan["chosen"], next(row["layout"] for row in plan["layouts"] if row["within"]))
 
     def test_in_up_to_4096_bytes_the_quickest_is_taken(self) -> None:
@@ -117,34 +90,22 @@ class Choice(CommandTest):
 
     def test_build_and_dedup_take_what_plan_says(self) -> None:
         self.write("lines", keys(20_000))
-        for options in ["-p", "1%"], ["-p", "1e-4"], ["-p", "1e-6"], ["-p", "20%"]:
-            for prefer in [], ["--prefer", "memory"]:
-                with self.subTest(options=options, prefer=prefer):
-                    plan = self.plan("-n", 20_000, *options, *prefer)
-                    taken = next(row for row in plan["layouts"] if row["layout"] == plan["chosen"])
-
-                    self.bloomery("build", "-q", "-o", "f", *options, *prefer, "lines")
-                    self.bloomery("dedup", "-q", "--state", "s", "-n", 20_000, *options, *prefer, "lines")
-
-                    for name in "f", "s":
-                        made = self.info(name)
-                        self.assertEqual([made[fact] for fact in ("layout", "bits", "probes")],
-                                         [taken[fact] for fact in ("layout", "bits", "probes")])  # fmt: skip
-                    self.assert_has_all("f", keys(20_000))
-                    os.unlink(self.path("s"))
-
-    def test_build_with_a_size_takes_what_plan_says(self) -> None:
-        self.write("lines", keys(20_000))
-        for options in ["-m", 200_000], ["-m", "100kB"], ["-m", 200_000, "-k", 5], ["-m", 200_000, "--prefer", "memory"]:
+        rates = [["-p", p, *prefer] for p in ("1%", "1e-4", "1e-6", "20%") for prefer in ([], ["--prefer", "memory"])]
+        sizes = [["-m", 200_000], ["-m", "100kB"], ["-m", 200_000, "-k", 5], ["-m", 200_000, "--prefer", "memory"]]
+        for options in rates + sizes:
             with self.subTest(options=options):
                 plan = self.plan("-n", 20_000, *options)
+                taken = next(row for row in plan["layouts"] if row["layout"] == plan["chosen"])
 
                 self.bloomery("build", "-q", "-o", "f", *options, "lines")
+                self.bloomery("dedup", "-q", "--state", "s", "-n", 20_000, *(options if options in rates else rates[0]), "lines")
 
-                taken = next(row for row in plan["layouts"] if row["layout"] == plan["chosen"])
-                made = self.info("f")
-                self.assertEqual([made[fact] for fact in ("layout", "bits", "probes", "target_rate")],
-                                 [taken[fact] for fact in ("layout", "bits", "probes", "rate")])  # fmt: skip
+                for name in ["f", "s"] if options in rates else ["f"]:
+                    made = self.info(name)
+                    self.assertEqual([made[fact] for fact in ("layout", "bits", "probes")], [taken[fact] for fact in ("layout", "bits", "probes")])
+                if options in sizes:
+                    self.assertEqual(made["target_rate"], taken["rate"])
+                os.unlink(self.path("s"))
 
     def test_a_state_stays_what_it_is_and_says_so(self) -> None:
         self.bloomery("dedup", "-q", "--state", "s", "-n", "100k", "-p", "1e-4", stdin=b"x\n")
@@ -157,11 +118,12 @@ class Choice(CommandTest):
         self.assertEqual(self.info("s")["layout"], "split_block512")
 
     def test_a_preference_beside_a_name_is_refused(self) -> None:
-        build = ["build", "-o", "f", "-n", 10]
-        self.refused(*build, "--prefer", "memory", "--layout", "blocked_page", says="--prefer.*found --layout blocked_page; leave out")
-        self.refused(*build, "--prefer", "speed", "--scheme", "guava", says="--prefer.*found --scheme guava; leave out")
-        self.refused("dedup", "-n", 10, "--prefer", "memory", "--layout", "blocked_page", stdin=b"x\n", says="leave out --prefer or")
-        self.refused(*build, "--prefer", "fast", says="--prefer.*speed or memory, found 'fast'")
+        refuse_all(self, {
+            "build -o f -n 10 --prefer memory --layout blocked_page": "--prefer.*found --layout blocked_page; leave out",
+            "build -o f -n 10 --prefer speed --scheme guava": "--prefer.*found --scheme guava; leave out",
+            "build -o f -n 10 --prefer fast": "--prefer.*speed or memory, found 'fast'",
+            "dedup -n 10 --prefer memory --layout blocked_page": "leave out --prefer or",
+        })  # fmt: skip
         self.assertEqual(os.listdir(self.folder), [])
 
     # ---- the table of choices
@@ -180,18 +142,6 @@ class Choice(CommandTest):
                     (row["layout"], row["bits"], row["probes"], row["least_layout"], row["least_bits"]),
                     (taken["layout"], taken["bits"], taken["probes"], least["layout"], least["bits"]),
                 )
-
-    def test_the_documentation_shows_what_is_printed(self) -> None:
-        with open(os.path.join(SOURCE, "docs", "choice.md"), encoding="utf-8") as file:
-            blocks = file.read().split("```console\n")[1:]
-        runs = [run for block in blocks for run in block.split("```")[0].split("$ ")[1:]]
-
-        self.assertGreaterEqual(len(runs), 2)
-        for run in runs:
-            command, _, shown = run.partition("\n")
-            program, *arguments = shlex.split(command)
-            self.assertEqual(program, "bloomery")
-            self.assertEqual(self.bloomery(*arguments).out.decode().strip(), shown.strip(), command)
 
 
 if __name__ == "__main__":

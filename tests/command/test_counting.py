@@ -2,22 +2,13 @@
 
 import fcntl
 import os
-import resource
-import signal
-import subprocess
-import time
 import unittest
 
-from support import LONG, CommandTest, Counters, MidwayTest, counters_of, counting_rate, keys, text
-
-CLOSED = subprocess.DEVNULL
-
-
-def setUpModule() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+from support import CommandTest, Counters, counters_of, counting_rate, keys, text
+from tables import refuse_all
 
 
-class CountingTest(CommandTest):
+class Counting(CommandTest):
     def twin_of(self, name: str) -> Counters:
         """An empty twin of the filter's size."""
         facts = self.info(name)
@@ -26,7 +17,6 @@ class CountingTest(CommandTest):
 
     def assert_is(self, name: str, twin: Counters) -> dict:
         facts = self.bloomery("info", "--json", "--check", name).json
-        self.assertEqual(self.bits_of(name), twin.bytes)
         self.assertEqual(counters_of(self.bits_of(name)), twin.counters)
         self.assertEqual((facts["inserted"], facts["refused_removals"]), (twin.size, twin.refused))
         self.assertEqual((facts["tainted"], facts["clean"], facts["problems"]), (twin.refused > 0, True, []))
@@ -35,9 +25,7 @@ class CountingTest(CommandTest):
         self.assertAlmostEqual(facts["rate_now"], twin.certified_rate, delta=1e-9 + 1e-9 * twin.certified_rate)
         return facts
 
-
-class Counting(CountingTest):
-    def test_build_add_and_remove_set_the_counters_of_the_twin(self) -> None:
+    def test_build_add_and_remove_change_the_counters_of_the_twin(self) -> None:
         lines = keys(3000)
         self.bloomery("build", "--counting", "-q", "-o", "f", "-p", "2%", self.write("lines", lines))
         twin = self.twin_of("f")
@@ -69,20 +57,8 @@ class Counting(CountingTest):
         self.assertAlmostEqual(facts["predicted_rate"], counting_rate(facts["bits"], facts["probes"], 5000), delta=1e-9)
         self.assert_chance(facts["measured_rate"]["hits"], facts["measured_rate"]["queries"], facts["rate_now"])
 
-    def test_the_error_that_add_tells_counts_full_counters_in(self) -> None:
-        lines = keys(1000) * 20
-        self.make_filter("f", lines, "--counting", "-n", 1000, status=None)
-        self.bloomery("remove", "-q", "f", stdin=text(lines))
-
-        added = self.bloomery("add", "--json", "f", stdin=b"one\n").json
-
-        self.assertGreater(self.info("f")["rate_now"], 0.003)
-        self.assertGreaterEqual(added["rate"], self.info("f")["rate_now"])
-
-    def test_a_size_that_is_given_is_one_of_memory(self) -> None:
         self.bloomery("build", "--counting", "-q", "-o", "f", "-m", "64KiB", "-k", 4, "-n", 1000, stdin=text(keys(10)))
         facts = self.info("f")
-
         self.assertEqual((facts["bytes"], facts["probes"], facts["counters"]), (65536, 4, 131072))
 
     def test_removing_what_is_not_there_is_said_counted_and_marked(self) -> None:
@@ -129,6 +105,9 @@ class Counting(CountingTest):
         facts = self.info("f")
         self.assertEqual((facts["inserted"], facts["tainted"], facts["alarm"]), (0, False, False))
         self.assertIn(b"full (removals no longer change these)", self.bloomery("info", "f").out)
+        added = self.bloomery("add", "--json", "f", stdin=b"one\n").json
+        self.assertGreater(self.info("f")["rate_now"], 0)
+        self.assertGreaterEqual(added["rate"], self.info("f")["rate_now"], "full counters count")
 
     def test_repeated_keys_are_no_reason_for_an_alarm_or_a_warning(self) -> None:
         lines = keys(1000) * 3
@@ -213,59 +192,47 @@ class Counting(CountingTest):
         self.assertEqual(self.info("numbers")["inserted"], 98)
         self.assertEqual(self.info("keyed")["inserted"], 50)
         self.refused("remove", "keyed", stdin=b"x\n", says="--secret")
-        before = self.read("numbers")
-        self.refused("remove", "numbers", stdin=b"1\n2\nthree\n", says="whole number")
-        self.assertEqual(self.read("numbers"), before)
 
-    def test_what_cannot_be_is_refused_with_the_reason(self) -> None:
+    def test_contradictions_are_refused_with_the_reason(self) -> None:
         self.make_filter("f", keys(100), "--counting")
         self.make_filter("bits", keys(100))
         before = self.read("f"), self.read("bits")
 
-        for options, reason in [
-            (["--layout", "split_block512"], "--layout split_block512"),
-            (["--scheme", "guava"], "--scheme guava"),
-            (["--prefer", "memory"], "--prefer"),
-            (["--grow"], "--grow"),
-            (["--window", "24h"], "--window"),
-            (["--window-keys", "100"], "--window"),
-            (["--foldable"], "--foldable"),
-        ]:
-            self.refused("build", "--counting", "-o", "new", *options, stdin=b"x\n", says=reason)
-        self.refused("build", "--layout", "counting", "-o", "new", stdin=b"x\n", says="--counting")
-        self.refused("analyze", "--layout", "counting", "-n", 100, says="--counting")
-        self.refused("dedup", "--layout", "counting", "-n", 100, stdin=b"x\n", says="--counting")
-        self.refused("remove", "bits", stdin=b"key-1\n", says="cannot be removed.*split_block.*--counting")
-        self.refused("remove", "none", stdin=b"x\n", says="no such file")
-        self.refused("remove", "f", "f", says="choose another name")
-        self.refused("intersect", "-o", "new", "f", "f", says="intersection is not possible")
-        self.refused("overlap", "f", "f", says="overlap is not possible for counting filters")
-        self.refused("fold", "f", "-o", "new", says="fold is not possible for counting filters")
-        self.refused("dedup", "--state", "f", "-n", 10, stdin=b"x\n", says="counting filter")
-        self.refused("union", "-o", "new", "f", "bits", says="layout: counting and")
+        build = "build --counting -o new"
+        refuse_all(self, {
+            f"{build} --layout split_block512": "--layout split_block512",
+            f"{build} --scheme guava": "--scheme guava",
+            f"{build} --prefer memory": "--prefer",
+            f"{build} --grow": "--grow",
+            f"{build} --window 24h": "--window",
+            f"{build} --window-keys 100": "--window",
+            f"{build} --foldable": "--foldable",
+            "build --layout counting -o new": "--counting",
+            "analyze --layout counting -n 100": "--counting",
+            "dedup --layout counting -n 100": "--counting",
+            "remove bits": "cannot be removed.*split_block.*--counting",
+            "remove none": "no such file",
+            "remove f f": "choose another name",
+            "intersect -o new f f": "intersection is not possible",
+            "overlap f f": "overlap is not possible for counting filters",
+            "fold f -o new": "fold is not possible for counting filters",
+            "dedup --state f -n 10": "counting filter",
+            "union -o new f bits": "layout: counting and",
+        }, stdin=b"x\n")  # fmt: skip
         self.assertFalse(os.path.exists(self.path("new")))
         self.assertEqual((self.read("f"), self.read("bits")), before)
 
-    def test_a_damaged_file_is_neither_added_to_nor_removed_from(self) -> None:
-        self.make_filter("f", keys(1000), "--counting")
-        data = bytearray(self.read("f"))
-        data[4096 + 77] ^= 8
-        self.write("f", bytes(data))
-
-        for command in "add", "remove":
-            self.refused(command, "f", stdin=b"key-1\n", says="checksum")
-        self.assertEqual(self.read("f"), bytes(data))
-
-    def test_a_disk_without_room_for_the_new_file_keeps_the_old_one(self) -> None:
-        self.make_filter("f", keys(100), "--counting", "-n", 100_000)
-        before = self.read("f")
-
-        def limit() -> None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-
-        for command in "add", "remove":
-            self.refused(command, "f", stdin=text(keys(50)), says="cannot write", preexec_fn=limit)
-            self.assertEqual((self.read("f"), os.listdir(self.folder)), (before, ["f"]))
+    def test_a_refused_change_leaves_the_file_as_it_was(self) -> None:
+        self.make_filter("f", [b"1"], "--counting", "--u64", "-n", 100_000)
+        numbers = b"".join(b"%d\n" % i for i in range(1, 60_001))
+        whole = self.read("f")
+        damaged = bytearray(whole)
+        damaged[4096 + 77] ^= 8
+        for data, stdin, says in (bytes(damaged), b"1\n", "checksum"), (whole, numbers + b"none\n", "'none'; the filter is unchanged"):
+            self.write("f", data)
+            for verb in "add", "remove":
+                self.assertNotIn("keys 1 to", self.refused(verb, "f", stdin=stdin, says=says).err)
+                self.assertEqual(self.read("f"), data)
 
     def test_a_link_stays_one_and_the_file_keeps_its_mode(self) -> None:
         self.make_filter("real", keys(100), "--counting")
@@ -295,34 +262,6 @@ class Counting(CountingTest):
         twin.add(keys(100)[20:] + keys(50, "more"))
         self.assert_is("f", twin)
 
-    def test_a_line_that_is_no_key_leaves_the_file_as_it_was(self) -> None:
-        numbers = b"".join(b"%d\n" % i for i in range(1, 60_001))
-        self.bloomery("build", "-q", "--counting", "--u64", "-n", 100_000, "-o", "f", stdin=b"1\n")
-        before = self.read("f")
-
-        for verb in "add", "remove":
-            error = self.refused(verb, "f", stdin=numbers + b"none\n", says="'none'; the filter is unchanged").err
-
-            self.assertNotIn("keys 1 to", error)
-            self.assertEqual(self.read("f"), before)
-
-    def test_an_interrupted_command_changes_nothing(self) -> None:
-        self.make_filter("f", keys(1000), "--counting", "--note", "kept")
-        before = self.read("f")
-
-        for command in "remove", "add":
-            process = self.start(command, "f", stdout=CLOSED)
-            process.stdin.write(text(keys(500)))
-            process.stdin.flush()
-            while not self.is_locked("f"):
-                pass
-            process.send_signal(signal.SIGINT)
-
-            self.assertEqual(process.wait(60), -signal.SIGINT)
-            self.assertEqual((self.read("f"), os.listdir(self.folder)), (before, ["f"]))
-        self.bloomery("remove", "-q", "f", stdin=text(keys(500)))
-        self.assertEqual((self.info("f")["inserted"], self.info("f")["note"]), (500, "kept"))
-
     def is_locked(self, name: str) -> bool:
         with open(self.path(name), "rb") as file:
             try:
@@ -330,58 +269,6 @@ class Counting(CountingTest):
             except BlockingIOError:
                 return True
         return False
-
-
-class KilledWhileRemoving(MidwayTest):
-    COUNT = 200_000
-
-    def test_a_killed_remove_leaves_the_old_file_or_the_new_one(self) -> None:
-        self.bloomery("build", "--counting", "-q", "-o", "f", "-n", self.COUNT, "-p", "1e-6", "lines")
-        old = self.read("f")
-        self.bloomery("remove", "-q", "f", "lines")
-        new = self.read("f")
-        self.assertEqual(set(new[4096:8192]), {0})
-        rounds = 100 if LONG else 20
-        left_new = 0
-
-        for number in range(rounds):
-            self.write("f", old)
-
-            self.end_midway((number + self.chance.random()) / rounds, signal.SIGKILL, self.start_removing(old))
-
-            left = self.read("f")
-            self.assertTrue(left in (old, new), f"round {number}: neither the old file nor the new one")
-            left_new += left == new
-            if number % 5 == 0:
-                # Told again, it removes what was not removed; and if all was, says that nothing is there.
-                again = self.bloomery("remove", "-q", "f", "lines", status=None)
-                self.assertEqual(again.status, 1 if left == new else 0)
-                self.assertEqual(self.bits_of("f"), new[4096:][: len(self.bits_of("f"))])
-        self.assertLess(left_new, rounds / 2, "it was hardly ever killed at work")
-
-    def test_an_interrupted_remove_says_by_its_status_whether_it_was_done(self) -> None:
-        self.bloomery("build", "--counting", "-q", "-o", "f", "-n", self.COUNT, "-p", "1e-6", "lines")
-        old = self.read("f")
-        started = time.monotonic()
-        self.bloomery("remove", "-q", "f", "lines")
-        took = time.monotonic() - started
-        new = self.read("f")
-        rounds = 100 if LONG else 20
-
-        for number in range(rounds):
-            process = self.start_removing(old)()
-            time.sleep(took * (0.5 + 0.6 * number / rounds))
-            process.send_signal(signal.SIGINT)
-
-            self.assertIn(status := process.wait(60), (0, -signal.SIGINT))
-            self.assertEqual(self.read("f"), new if status == 0 else old, f"round {number}, status {status}")
-
-    def start_removing(self, old: bytes):
-        def start() -> subprocess.Popen:
-            self.write("f", old)
-            return self.start("remove", "-q", "f", "lines", stdin=CLOSED)
-
-        return start
 
 
 if __name__ == "__main__":

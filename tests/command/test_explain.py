@@ -1,11 +1,11 @@
-"""bloomery explain: the bits of a key as docs/format.md computes them, which are set, and who set them."""
+"""bloomery explain: the bits of a key as docs/format.md computes them, which are set, and which keys set them."""
 
-import re
 import unittest
 
 from support import LAYOUTS, CommandTest, cells_of, default_hash, keys, mix, text, xxh3
+from tables import check_runs, refuse_all
 
-# Madrid with xxh3, from the tables of docs/format.md.
+# Madrid with xxh3, from the tables of docs/format.md: size, probes, bits.
 MADRID = {
     "classic": (1000, 4, [374, 632, 260, 71]),
     "split_block": (1024, 8, [267, 295, 333, 380, 387, 444, 458, 495]),
@@ -27,76 +27,55 @@ class Explain(CommandTest):
     def explain(self, *arguments: object, status: int = 0, **options) -> list[dict]:
         return self.bloomery("explain", "--json", *arguments, status=status, **options).json["keys"]
 
-    def said(self, *arguments: object, status: int = 0, **options) -> str:
-        return self.bloomery("explain", *arguments, status=status, **options).out.decode()
-
     def make(self, layout: str, lines: list[bytes], bits: int, probes: int, *options: object) -> None:
         chosen = [] if layout in ("split_block", "split_block512") else ["-k", probes]
         self.make_filter("f", lines, "-n", 100, "-m", bits, "--layout", layout, *chosen, *options, status=None)
 
-    def test_the_bits_are_those_of_the_documented_example(self) -> None:
+    def test_the_bits_are_those_of_the_documented_examples(self) -> None:
         for layout, (bits, probes, cells) in MADRID.items():
             self.make(layout, [b"Madrid"], bits, probes, "--hash", "xxh3")
 
             (madrid,) = self.explain("f", "Madrid")
 
-            block = None if layout == "classic" else 1
+            bits_set = [{"bit": cell, "set": True} for cell in cells]
+            expected = {"key": "Madrid", "maybe_present": True, "hash": HASH_OF_MADRID, "block": None if layout == "classic" else 1, "bits": bits_set}
             with self.subTest(layout=layout):
-                self.assertEqual(list(madrid), ["key", "maybe_present", "hash", "block", "bits"])
-                self.assertEqual((madrid["key"], madrid["maybe_present"]), ("Madrid", True))
-                self.assertEqual((madrid["hash"], madrid["block"]), (HASH_OF_MADRID, block))
-                self.assertEqual(madrid["bits"], [{"bit": cell, "set": True} for cell in cells])
+                self.assertEqual(list(madrid.items()), list(expected.items()))
                 self.assertEqual(sum(byte.bit_count() for byte in self.bits_of("f")), len(cells))
-
-    def test_the_bits_of_schemes_are_those_of_the_documented_examples(self) -> None:
         for scheme, (key, bits, probes, cells) in SCHEMES.items():
             self.make_filter("f", [key], "-n", 10, "-m", bits, "-k", probes, "--scheme", scheme)
 
             (found,) = self.explain("f", key.decode())
-            said = self.said("f", key.decode())
 
             with self.subTest(scheme=scheme):
                 self.assertEqual([bit["bit"] for bit in found["bits"]], cells)
                 self.assertEqual((found["hash"], found["block"], found["maybe_present"]), (None, None, True))
-                self.assertEqual(len(cut_bits(said)), len(cells))
+                self.assertEqual(self.bloomery("explain", "f", key.decode()).out.count(b"\n  bit "), len(cells))
 
     def test_other_keys_and_hashes_have_the_bits_of_the_formulas(self) -> None:
-        lines = keys(50)
+        lines, numbers = keys(50), [b"42", b"7"]
         for layout in LAYOUTS:
-            for options, hash in (
-                ([], lambda key: default_hash(layout, key)),
-                (["--seed", 99], lambda key: default_hash(layout, key, 99)),
-                (["--hash", "xxh3"], lambda key: xxh3(key)),
+            for options, some, hash in (
+                ([], lines, lambda key: default_hash(layout, key)),
+                (["--seed", 99], lines, lambda key: default_hash(layout, key, 99)),
+                (["--hash", "xxh3"], lines, lambda key: xxh3(key)),
+                (["--u64"], numbers, lambda key: mix(int(key))),
             ):
-                self.make_filter("f", lines, "-n", 5000, "--layout", layout, *options)
+                self.make_filter("f", some, "-n", 5000, "--layout", layout, *options)
                 facts = self.info("f")
 
-                found = self.explain("f", *[key.decode() for key in lines])
+                found = self.explain("f", *[key.decode() for key in some])
 
-                expected = [cells_of(layout, facts["bits"], facts["probes"], *hash(key)) for key in lines]
+                expected = [cells_of(layout, facts["bits"], facts["probes"], *hash(key)) for key in some]
                 self.assertEqual([[bit["bit"] for bit in key["bits"]] for key in found], expected, (layout, options))
-
-    def test_integers_are_hashed_as_integers(self) -> None:
-        for layout in LAYOUTS:
-            self.make_filter("f", [b"42", b"7"], "--u64", "-n", 1000, "--layout", layout)
-            facts = self.info("f")
-
-            found = self.explain("f", "42", "0042")
-
-            expected = cells_of(layout, facts["bits"], facts["probes"], *mix(42))
-            self.assertEqual([bit["bit"] for bit in found[0]["bits"]], expected)
-            self.assertEqual(found[0]["hash"], "2CB4A7EE46CB76CC 9C53E46EF2CE9A12")
-            self.assertEqual(found[1]["bits"], found[0]["bits"])
+        self.assertEqual(found[0]["hash"], "2CB4A7EE46CB76CC 9C53E46EF2CE9A12")
+        self.assertEqual(self.explain("f", "0042")[0]["bits"], found[0]["bits"])
         self.refused("explain", "f", "forty-two", says="KEY: the filter's keys are integers")
 
-    def test_an_integer_is_there_however_it_was_written(self) -> None:
-        self.make_filter("f", [b"007", b"8"], "--u64", "-n", 1000)
-        self.write("numbers", [b"007", b"8"])
-
-        (seven,) = self.explain("f", "7", "--keys", "numbers")
-
+        self.write("numbers", [b"042", b"7"])
+        (seven,) = self.explain("f", "42", "--keys", "numbers")
         self.assertTrue(seven["put_in"])
-        self.assertEqual({tuple(bit["owners"]) for bit in seven["bits"]}, {("007",)})
+        self.assertEqual({tuple(bit["owners"]) for bit in seven["bits"]}, {("042",)})
 
     def test_owners_are_the_keys_that_have_the_bit(self) -> None:
         lines = keys(300)
@@ -109,14 +88,11 @@ class Explain(CommandTest):
                 for cell in set(cells_of(layout, facts["bits"], facts["probes"], *default_hash(layout, key))):
                     owners.setdefault(cell, []).append(key.decode())
 
-            found = self.explain("f", "key-7", "stranger", "other", "--keys", "lines")
-
-            for key in found:
+            for key in self.explain("f", "key-7", "stranger", "other", "--keys", "lines"):
                 self.assertEqual(key["put_in"], key["key"] == "key-7")
                 for bit in key["bits"]:
                     expected = owners.get(bit["bit"], [])
-                    self.assertEqual((bit["set"], bit["owner_count"]), (bool(expected), len(expected)), (layout, bit))
-                    self.assertEqual(bit["owners"], expected[:3], layout)
+                    self.assertEqual((bit["set"], bit["owner_count"], bit["owners"]), (bool(expected), len(expected), expected[:3]), (layout, bit))
 
     def test_long_names_that_begin_alike_are_different_owners(self) -> None:
         long = [b"x" * 80 + b"%d" % i for i in range(5)]
@@ -125,110 +101,68 @@ class Explain(CommandTest):
 
         (found,) = self.explain("f", long[0].decode(), "--keys", "long")
 
-        expected = {cell: 0 for cell in range(64)}
-        for key in long:
-            for cell in set(cells_of("classic", 64, 20, *xxh3(key))):
-                expected[cell] += 1
-        self.assertEqual([bit["owner_count"] for bit in found["bits"]], [expected[bit["bit"]] for bit in found["bits"]])
-        self.assertIn("x" * 60 + "...", self.said("f", long[0].decode(), "--keys", "long"))
+        cells = [set(cells_of("classic", 64, 20, *xxh3(key))) for key in long]
+        self.assertEqual([bit["owner_count"] for bit in found["bits"]], [sum(bit["bit"] in of_key for of_key in cells) for bit in found["bits"]])
+        self.assertIn(b"x" * 60 + b"...", self.bloomery("explain", "f", long[0].decode(), "--keys", "long").out)
 
-    def test_a_false_positive_is_called_by_its_name(self) -> None:
+    def test_a_false_positive_is_named_as_one(self) -> None:
         self.make_filter("f", keys(500), "-n", 500, "-p", "10%")
         self.write("lines", keys(500))
+        self.write("some", keys(10))
         wrong = self.bloomery("check", "f", stdin=text(keys(500, "absent"))).lines[0].decode()
 
-        said = self.said("f", wrong, "--keys", "lines")
         (found,) = self.explain("f", wrong, "--keys", "lines")
-        unknown = self.said("f", wrong)
 
-        self.assertRegex(said, rf"\A{wrong}: a FALSE POSITIVE: it was never inserted, and other keys set all its bits\n")
         self.assertEqual((found["maybe_present"], found["put_in"]), (True, False))
         self.assertTrue(all(bit["owner_count"] > 0 for bit in found["bits"]))
-        self.assertRegex(unknown, rf"\A{wrong}: maybe present\n")
+        check_runs(self, [
+            (f"explain f {wrong} --keys lines", rf"\A{wrong}: a FALSE POSITIVE: it was never inserted, and other keys set all its bits\n"),
+            (f"explain f {wrong}", rf"\A{wrong}: maybe present\n"),
+            ("explain f key-15 --keys some", r"\Akey-15: maybe present: it is not in the list of keys, but the listed keys do not set all its bits\n", "set by a key that is not in the list"),
+        ], status=0)  # fmt: skip
 
-    def test_keys_that_do_not_account_for_all_bits_do_not_make_a_false_positive(self) -> None:
-        self.make_filter("f", keys(20), "-n", 1000)
-        self.write("some", keys(10))
-
-        said = self.said("f", "key-15", "--keys", "some")
-
-        self.assertRegex(said, r"\Akey-15: maybe present: it is not in the list of keys, but the listed keys do not set all its bits\n")
-        self.assertRegex(said, "set by a key that is not in the list")
-
-    def test_a_clear_bit_proves_absence(self) -> None:
+    def test_the_messages(self) -> None:
         for layout in LAYOUTS:
             self.make_filter("f", keys(10), "-n", 1000, "--layout", layout)
-
-            said = self.said("f", "stranger", status=1)
-
+            said = self.bloomery("explain", "f", "stranger", status=1).out.decode()
             self.assertRegex(said, r"\Astranger: certainly absent\n")
-            self.assertEqual(len(re.findall("clear: this proves that the key was never inserted", said)), 1)
-            self.assertRegex(cut_bits(said)[0], "clear: this proves|set")
-
-    def test_a_bit_that_a_key_meets_twice_is_told_so(self) -> None:
-        twice = next(key for key in keys(100) if len(set(cells_of("classic", 64, 6, *xxh3(key)))) == 5)
-        self.make_filter("f", [twice], "-m", 64, "-k", 6, "-n", 5, "--layout", "classic")
-
-        self.assertEqual(len(re.findall("the same bit again", self.said("f", twice.decode()))), 1)
-
-    def test_the_block_is_told_with_its_bits(self) -> None:
+            self.assertEqual(said.count("clear: this proves that the key was never inserted"), 1)
+            self.assertRegex(said, r"\n  bit +[\d,]+ +(clear: this proves|set)")
+        twice = next(key for key in keys(100) if len(set(cells_of("classic", 64, 6, *xxh3(key)))) == 5).decode()
+        self.make_filter("twice", [twice.encode()], "-m", 64, "-k", 6, "-n", 5, "--layout", "classic")
+        self.make_filter("odd", [b"", b"\x1b[2J"], "-n", 1000)
+        self.make_filter("nameless", [b""], "-n", 10)
+        self.write("empty-lines", b"\n\n")
         self.make("split_block512", [b"Madrid"], 2048, 8, "--hash", "xxh3")
-
-        said = self.said("f", "Madrid")
-
-        self.assertRegex(said, rf"xxh3 +{HASH_OF_MADRID}\n")
-        self.assertRegex(said, "block 1 +of 4: bits 512 to 1,023\n")
+        check_runs(self, [
+            ("explain f Madrid", rf"xxh3 +{HASH_OF_MADRID}\n", "block 1 +of 4: bits 512 to 1,023\n"),
+            ("explain odd ''", r"\A\(the empty key\): maybe present\n"),
+            ("explain odd '\x1b[2J'", r"\A\\x1B\[2J: maybe present\n"),
+            ("explain nameless '' --keys empty-lines", r"\A\(the empty key\): present: it was inserted\n(.*\n)*.*set by \(the empty key\)\n"),
+        ], status=0)  # fmt: skip
+        self.assertEqual(self.bloomery("explain", "twice", twice).out.count(b"the same bit again"), 1)
 
     def test_the_exit_status_is_that_of_check(self) -> None:
         self.make_filter("f", keys(10), "-n", 1000)
-
-        self.said("f", "key-1", status=0)
-        self.said("f", "stranger", status=1)
-        self.said("f", "stranger", "key-1", status=0)
-        self.refused("explain", "f", says="KEY")
-        self.refused("explain", "missing", "x", says="missing: cannot open")
-        self.refused("explain", "f", "x", "--keys", "missing", says="missing: cannot (read|open)")
+        for names, status in (["key-1"], 0), (["stranger"], 1), (["stranger", "key-1"], 0):
+            self.bloomery("explain", "f", *names, status=status)
         self.write("lines", [b"a"])
         self.bloomery("build", "-q", "--window-keys", 100, "-o", "window", stdin=b"a\n")
-        said = self.refused("explain", "window", "a", "--keys", "lines", says="window: .*leave out --keys").err
-        self.assertNotIn("found", said)
+        refuse_all(self, {
+            "explain f": "KEY",
+            "explain missing x": "missing: cannot open",
+            "explain f x --keys missing": "missing: cannot (read|open)",
+            "explain window a --keys lines": r"window: ((?!found).)*leave out --keys",
+        })  # fmt: skip
 
-    def test_keys_may_come_by_standard_input_and_as_fields(self) -> None:
-        self.make_filter("f", keys(10), "-n", 1000)
-
-        (piped,) = self.explain("f", "key-1", "--keys", "-", stdin=text(keys(10)))
-        (cut,) = self.explain("f", "key-1", "-d", ",", "-f", 2, "--keys", "-", stdin=b"a,key-1\nb,key-2\n")
-
-        self.assertTrue(piped["put_in"] and cut["put_in"])
-
-    def test_odd_keys_are_shown_without_harm(self) -> None:
-        self.make_filter("f", [b"", b"\x1b[2J"], "-n", 1000)
-
-        self.assertRegex(self.said("f", ""), r"\A\(the empty key\): maybe present\n")
-        self.assertRegex(self.said("f", "\x1b[2J"), r"\A\\x1B\[2J: maybe present\n")
-
-    def test_a_keyed_filter_takes_its_secret(self) -> None:
+    def test_keys_may_come_by_standard_input_as_fields_and_with_a_secret(self) -> None:
         self.bloomery("keygen", "-o", "key")
-        self.make_filter("f", keys(100), "-n", 1000, "--secret", "key")
-        self.write("lines", keys(100))
-
-        (found,) = self.explain("f", "key-1", "--secret", "key", "--keys", "lines")
-
-        self.assertTrue(found["put_in"] and all("key-1" in bit["owners"] for bit in found["bits"] if bit["owner_count"] < 4))
-        self.refused("explain", "f", "key-1", says="--secret")
-
-
-def cut_bits(said: str) -> list[str]:
-    return [line for line in said.splitlines() if line.startswith("  bit ")]
-
-    def test_an_owner_without_a_name_is_told(self) -> None:
-        self.make_filter("nameless", [b""], "-n", 10)
-        self.write("empty-lines", b"\n\n")
-
-        said = self.bloomery("explain", "nameless", "", "--keys", "empty-lines").out.decode()
-
-        self.assertRegex(said, r"\A\(the empty key\): present: it was inserted\n")
-        self.assertEqual(said.count("set by (the empty key)\n"), 8)
+        self.make_filter("f", keys(10), "-n", 1000)
+        self.make_filter("keyed", keys(10), "-n", 1000, "--secret", "key")
+        for options, stdin in (["f"], text(keys(10))), (["f", "-d", ",", "-f", 2], b"a,key-1\nb,key-2\n"), (["keyed", "--secret", "key"], text(keys(10))):
+            (found,) = self.explain(*options, "key-1", "--keys", "-", stdin=stdin)
+            self.assertTrue(found["put_in"] and all("key-1" in bit["owners"] for bit in found["bits"] if bit["owner_count"] < 4), options)
+        self.refused("explain", "keyed", "key-1", says="--secret")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import re
 import shlex
 import unittest
 
-from support import CommandTest, keys, split_block512_rate, split_block_rate
+from support import CommandTest, keys
 
 OPTION = ["take", "ok", "layout", "bits_a_key", "worst_bits_a_key", "keys", "bytes", "disk_bytes", "rate", "lines", "reason"]
 CHANGE = ["what", "take", "layout", "bits_a_key", "worst_bits_a_key", "text"]
@@ -41,18 +41,6 @@ class PlanAdvice(CommandTest):
         }.items():
             self.assertEqual(self.taken(*needs.split())["take"], structure, needs)
 
-    def test_the_figures_follow_from_the_formulas(self) -> None:
-        split_block = self.taken("-n", "1M", "-p", "1%", "--no-log")
-        line = self.taken("-n", "1M", "-p", "1e-4", "--no-log")
-
-        for row, rate, p in (split_block, split_block_rate, 0.01), (line, split_block512_rate, 1e-4):
-            bits = 8 * row["bytes"]
-            self.assertAlmostEqual(row["bits_a_key"], bits / 1_000_000)
-            self.assertAlmostEqual(row["rate"] / rate(bits, 1_000_000), 1, delta=0.002)
-            self.assertLessEqual(row["rate"], p)
-            self.assertGreater(rate(int(bits * 0.99) // 512 * 512, 1_000_000), p)
-            self.assertEqual(row["lines"], 1)
-
     def test_the_figures_are_those_that_were_promised(self) -> None:
         counting, sealed, growing, logged = (
             self.taken("-p", "1%", *needs.split()) for needs in ("-n 1M --deletes", "-n 1M --sealed", "--grow", "--grow --log")
@@ -86,6 +74,10 @@ class PlanAdvice(CommandTest):
             with self.subTest(needs=needs):
                 self.make(["-n", COUNT, *needs.split()], lines)
         self.make(["--window-keys", COUNT], lines)
+        (command,) = self.plan("--grow")["commands"]  # of dedup
+        out = self.bloomery(*shlex.split(command)[1:]).lines
+        self.assertGreater(len(out), 0.95 * COUNT)
+        self.assertLessEqual(set(out), set(lines))
 
     def make(self, needs: list, lines: list[bytes]) -> None:
         plan = self.plan(*needs)
@@ -101,14 +93,6 @@ class PlanAdvice(CommandTest):
             self.assertEqual(info["bytes"], taken["bytes"])
         secret = ["--secret", "KEY"] if plan["needs_secret"] else []
         self.assert_has_all("FILTER", lines, *secret)
-
-    def test_the_filter_that_grows_is_the_one_of_dedup(self) -> None:
-        (command,) = self.plan("--grow")["commands"]
-        self.write("INPUT", keys(1000) * 2)
-
-        out = self.bloomery(*shlex.split(command)[1:]).lines
-        self.assertGreater(len(out), 950)
-        self.assertEqual(out, [line for line in keys(1000) if line in set(out)])
 
     def test_json_has_a_stable_shape(self) -> None:
         for needs in ["-n", "1M", "--deletes"], ["--grow", "--memory", "1MiB"], ["-n", "1M", "--max-keys", "1.5M"]:
@@ -190,6 +174,7 @@ class PlanAdvice(CommandTest):
             "--window-keys 0": "--window-keys",
         }.items():
             self.refused("plan", *needs.split(), says=says)
+        self.refused("plan", "-p", "1%", says="two of --capacity, --rate and --bits")
 
     def test_what_does_not_fit_the_memory_is_refused_with_what_would(self) -> None:
         refused = self.refused("plan", "-n", "1M", "-p", "1%", "--memory", "1MiB", says="at least 1.14 MiB .plain classic.")
@@ -198,16 +183,6 @@ class PlanAdvice(CommandTest):
         for fits in ["-n", "1M", "-p", rate], ["-n", most.replace(",", ""), "-p", "1%"]:
             self.assertLessEqual(self.taken(*fits, "--memory", "1MiB")["bytes"], 1 << 20)
         self.assertLessEqual(self.taken("-n", "1M", "--memory", "1.15MiB")["bytes"], 1.15 * (1 << 20))
-
-    def test_the_documentation_shows_what_is_printed(self) -> None:
-        with open(CHOOSING, encoding="utf-8") as file:
-            blocks = file.read().split("```console\n")[1:]
-        runs = [run for block in blocks for run in block.split("```")[0].split("$ ")[1:]]
-
-        self.assertGreaterEqual(len(runs), 3)
-        for run in runs:
-            command, _, shown = run.partition("\n")
-            self.assertEqual(self.bloomery(*shlex.split(command)[1:]).out.decode().strip(), shown.strip(), command)
 
     def test_the_table_of_the_documentation_has_the_planned_figures(self) -> None:
         needs = {
@@ -229,10 +204,6 @@ class PlanAdvice(CommandTest):
             self.assertIn(str(taken["lines"]), touches)
             if taken["worst_bits_a_key"] != taken["bits_a_key"]:
                 self.assertIn(f"{taken['worst_bits_a_key']:.2f}", page)
-
-    def test_without_needs_a_plan_is_what_it_was(self) -> None:
-        self.assertEqual(list(self.plan("-n", "1M", "-p", "1%")), ["layouts", "advice", "prefer", "chosen", "reason"])
-        self.refused("plan", "-p", "1%", says="two of --capacity, --rate and --bits")
 
 
 if __name__ == "__main__":

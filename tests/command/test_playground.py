@@ -4,7 +4,6 @@ What the API answers is tested without the network (tests/playground); this is a
 lives on.
 """
 
-import concurrent.futures
 import gzip
 import http.client
 import json
@@ -13,10 +12,10 @@ import re
 import signal
 import socket
 import subprocess
-import time
 import unittest
 
 from support import CommandTest, keys
+from tables import refuse_all
 
 PATIENCE = 30  # seconds, for what takes a moment
 HAS_PLAYGROUND = os.environ.get("BLOOMERY_HAS_PLAYGROUND") != "0"
@@ -98,79 +97,100 @@ class PlaygroundTest(CommandTest):
 
 
 class Refused(PlaygroundTest):
+    """Requests as bytes, and the status of the one response."""
+
     def setUp(self) -> None:
         super().setUp()
         self.playground()
 
-    def refused(self, status: int, method: str, path: str, body=None, **headers: str) -> dict:
-        got, _, answer = self.ask(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-        self.assertEqual(got, status, (method, path, headers, answer[:300]))
-        return self.problem(answer)
+    def answered(self, request: bytes | str, *statuses: int) -> bytes:
+        """The response has one of these statuses; a refusal is an error in words, and the rest of the request is not taken for another."""
+        answer = self.raw(request if isinstance(request, bytes) else request.encode())
+        with self.subTest(request[:300]):
+            self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer[:500])
+            self.assertIn(int(answer[9:12]), statuses, answer[:500])
+            body = answer.split(b"\r\n\r\n", 1)[1]
+            if statuses[0] in (403, 411, 413, 415, 417, 431) or b"/api/1/" in answer:
+                self.problem(body)
+        return answer
+
+    def ask_all(self, table: list[tuple], **fixed: str) -> None:
+        """Rows of method, path, body, headers and the status of the response."""
+        for method, path, body, headers, status in table:
+            with self.subTest(method=method, path=path, headers=headers):
+                got, _, answer = self.ask(method, path, body, headers)
+                self.assertEqual(got, status, answer[:300])
+                if status == 403:
+                    self.assertIn(self.problem(answer)["where"], fixed["where"])
+
+    def head(self, line: str = "GET /api/1/about", *more: str, host: str | None = None) -> str:
+        return "\r\n".join([f"{line} HTTP/1.1", f"Host: {host or self.host}", *more, ""])
 
     def test_another_host_is_refused_and_an_address_is_not(self) -> None:
-        for host in "evil.example", f"evil.example:{self.port}", f"127.0.0.1.evil.example:{self.port}", f"localhost:{self.port + 1}", "127.0.0.1", "", f"[::1:{self.port}", f"localhost:{self.port}:{self.port}":
-            self.assertEqual(self.refused(403, "GET", "/", Host=host)["where"], "Host")
-            self.refused(403, "GET", "/api/1/about", Host=host)
-            self.refused(403, "POST", "/api/1/filters", {"capacity": 1}, Host=host)
-        for host in f"localhost:{self.port}", f"LOCALHOST:{self.port}", f"127.0.0.1:{self.port}", f"[::1]:{self.port}":
-            self.assertEqual(self.ask("GET", "/api/1/about", headers={"Host": host})[0], 200, host)
+        port = self.port
+        others = "evil.example", f"evil.example:{port}", f"127.0.0.1.evil.example:{port}", f"localhost:{port + 1}", "127.0.0.1", "", f"[::1:{port}", f"localhost:{port}:{port}"
+        for host in others:
+            to_host = {"Host": host}
+            requests = ("GET", "/", None), ("GET", "/api/1/about", None), ("POST", "/api/1/filters", {"capacity": 1})
+            self.ask_all([(*request, to_host, 403) for request in requests], where="Host")
+        self.ask_all([("GET", "/api/1/about", None, {"Host": f"{host}:{port}"}, 200) for host in ("localhost", "LOCALHOST", "127.0.0.1", "[::1]")])
 
     def test_another_origin_is_refused(self) -> None:
-        for origin in "http://evil.example", "null", f"https://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.port + 1}", f"http://127.0.0.1:{self.port}.evil.example", "file://":
-            self.assertEqual(self.refused(403, "POST", "/api/1/filters", {"capacity": 1}, Origin=origin)["where"], "Origin")
-            self.refused(403, "DELETE", "/api/1/filters/x", Origin=origin)
+        port, capacity = self.port, {"capacity": 1}
+        for origin in "http://evil.example", "null", f"https://127.0.0.1:{port}", f"http://127.0.0.1:{port + 1}", f"http://127.0.0.1:{port}.evil.example", "file://":
+            self.ask_all([("POST", "/api/1/filters", capacity, {"Origin": origin}, 403), ("DELETE", "/api/1/filters/x", None, {"Origin": origin}, 403)], where="Origin")
         for site in "cross-site", "same-site":
-            self.refused(403, "GET", "/api/1/about", Sec_Fetch_Site=site)
-            self.refused(403, "GET", "/api/1/about", Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate")
-            self.refused(403, "POST", "/", b"x", Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate")
-            self.refused(403, "GET", "/", Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors")
-            # A link may lead to the page.
-            self.assertEqual(self.ask("GET", "/", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"})[0], 200)
-        own = {"Origin": f"http://{self.host}", "Sec-Fetch-Site": "same-origin"}
-        self.assertEqual(self.ask("POST", "/api/1/filters", {"capacity": 1}, own)[0], 201)
+            foreign = {"Sec-Fetch-Site": site}
+            link = foreign | {"Sec-Fetch-Mode": "navigate"}
+            self.ask_all([
+                ("GET", "/api/1/about", None, foreign, 403),
+                ("GET", "/api/1/about", None, link, 403),
+                ("POST", "/", b"x", link, 403),
+                ("GET", "/", None, foreign | {"Sec-Fetch-Mode": "no-cors"}, 403),
+                ("GET", "/", None, link, 200),  # a link may lead to the page
+            ], where="Sec-Fetch-Site Origin")  # fmt: skip
+        self.ask_all([("POST", "/api/1/filters", capacity, {"Origin": f"http://{self.host}", "Sec-Fetch-Site": "same-origin"}, 201)])
 
     def test_a_refused_body_is_not_taken_for_the_next_request(self) -> None:
-        hidden = f"POST /api/1/filters HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: 14\r\n\r\n" + '{"capacity":3}'
+        hidden = self.head("POST /api/1/filters", "Content-Length: 14") + '\r\n{"capacity":3}'
         hidden *= 300  # so that some of it comes after the bytes that are read together with the head
+        post = "POST /api/1/filters"
         for head in (
-            f"POST /api/1/filters HTTP/1.1\r\nHost: {self.host}\r\nOrigin: http://evil.example\r\n",
-            f"POST /api/1/filters HTTP/1.1\r\nHost: evil.example\r\n",
-            f"POST /nowhere HTTP/1.1\r\nHost: {self.host}\r\n",
-            f"GET /api/1/about HTTP/1.1\r\nHost: {self.host}\r\n",
-            f"DELETE /api/1/filters/x HTTP/1.1\r\nHost: {self.host}\r\n",
-            f"POST /api/1/filters HTTP/1.1\r\nHost: {self.host}\r\nTransfer-Encoding: chunked\r\n",
-            f"GET /api/1/about HTTP/1.1\r\nHost: {self.host}\r\nTransfer-Encoding: chunked\r\n",
-            f"POST /{'a' * 9000} HTTP/1.1\r\nHost: {self.host}\r\n",
-            f"POST /{'a' * 7000} HTTP/1.1\r\nHost: {self.host}\r\n",
-            f"POST /a%0ab HTTP/1.1\r\nHost: {self.host}\r\n",
-            f"POST /api/1/filters HTTP/1.1\r\nHost: {self.host}\r\nRange: bytes=0-\r\n",
-            f"POST /api/1/filters HTTP/1.1\r\nHost: {self.host}\r\nRange: none\r\n",
-            f"POST /api/1/filters HTTP/1.1\r\nHost: {self.host}\r\nX: {'x' * 9000}\r\n",
-            f"BREW /api/1/filters HTTP/1.1\r\nHost: {self.host}\r\n",
+            self.head(post, "Origin: http://evil.example"),
+            self.head(post, host="evil.example"),
+            self.head("POST /nowhere"),
+            self.head(),
+            self.head("DELETE /api/1/filters/x"),
+            self.head(post, "Transfer-Encoding: chunked"),
+            self.head("GET /api/1/about", "Transfer-Encoding: chunked"),
+            self.head(f"POST /{'a' * 9000}"),
+            self.head(f"POST /{'a' * 7000}"),
+            self.head("POST /a%0ab"),
+            self.head(post, "Range: bytes=0-"),
+            self.head(post, "Range: none"),
+            self.head(post, f"X: {'x' * 9000}"),
+            self.head("BREW /api/1/filters"),
         ):
             answer = self.raw(f"{head}Content-Length: {len(hidden)}\r\n\r\n{hidden}".encode())
             self.assertEqual(answer.count(b"HTTP/1.1 "), 1, (head, answer))
             self.assertNotIn(b" 201 ", answer, head)
 
     def test_bodies_that_are_too_long_or_wrapped_are_refused_in_words(self) -> None:
-        self.assertEqual(self.refused(413, "POST", "/api/1/plans", b" " * (17 << 20))["where"], "body")
-        self.assertEqual(self.refused(415, "POST", "/api/1/plans", gzip.compress(b"{}"), Content_Encoding="gzip")["code"], "invalid_argument")
-        self.refused(415, "POST", "/api/1/plans", b"--x--", Content_Type="multipart/form-data; boundary=x")
-        chunked = f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n"
-        answer = self.raw(chunked.encode())
-        self.assertRegex(answer, rb"\AHTTP/1.1 411 ")
-        self.problem(answer.split(b"\r\n\r\n", 1)[1])
+        for body, headers, status, word in (
+            (b" " * (17 << 20), {}, 413, "body"),
+            (gzip.compress(b"{}"), {"Content-Encoding": "gzip"}, 415, "invalid_argument"),
+            (b"--x--", {"Content-Type": "multipart/form-data; boundary=x"}, 415, ""),
+        ):
+            got, _, answer = self.ask("POST", "/api/1/plans", body, headers)
+            self.assertEqual(got, status)
+            self.assertIn(word, ["", *map(str, self.problem(answer).values())])
+        post = "POST /api/1/plans"
+        self.answered(self.head(post, "Transfer-Encoding: chunked", "", "2", "{}", "0", "", ""), 411)
+        self.answered(self.head(post) + "\r\n", 411)
         for length in "abc", "15x", "-1", "+15", "", "0x10", "15, 15", "15\r\nContent-Length: 16":
-            answer = self.raw(f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: {length}\r\n\r\n{{\"capacity\":10}}".encode())
-            self.assertRegex(answer, rb"\AHTTP/1.1 4(00|11) ", length)
-            self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer)
-            self.problem(answer.split(b"\r\n\r\n", 1)[1])
-        answer = self.raw(f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode())
-        self.assertRegex(answer, rb"\AHTTP/1.1 411 ")
-        self.problem(answer.split(b"\r\n\r\n", 1)[1])
+            self.problem(self.answered(self.head(post, f"Content-Length: {length}", "") + '{"capacity":10}', 400, 411).split(b"\r\n\r\n", 1)[1])
         for length in "99999999999999999999999", str(1 << 40):
-            answer = self.raw(f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: {length}\r\n\r\n".encode())
-            self.assertRegex(answer, rb"\AHTTP/1.1 413 ", length)
+            self.answered(self.head(post, f"Content-Length: {length}", ""), 413)
         self.assert_lives()
 
     def test_no_path_leads_out_of_the_page(self) -> None:
@@ -179,8 +199,8 @@ class Refused(PlaygroundTest):
             self.assertIn(status, (400, 404, 414), path)
             self.assertNotIn(b"root:", answer)
         self.assertNotIn(b" 200 ", self.raw(b"GET /\0 HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % self.host.encode())[:20])
-        for path in "/api/1/nothing", "/api/2/about", "/api/1", "/api/1/filters", "/api/1/filters/../about/x", "/api/1/inspections/0", "/api/1/inspections/x":
-            status, _, answer = self.ask("GET", path)
+        for path in "nothing", "../2/about", "filters", "filters/../about/x", "inspections/0", "inspections/x":
+            status, _, answer = self.ask("GET", f"/api/1/{path}")
             self.assertIn(status, (400, 404), path)
             self.problem(answer)
         self.assert_lives()
@@ -194,70 +214,58 @@ class Refused(PlaygroundTest):
         status, headers, body = self.ask("HEAD", "/api/1/about")
         self.assertEqual((status, body), (200, b""))
         self.assertGreater(int(headers["content-length"]), 100)
-        self.assert_lives()
 
-    def test_heads_without_end_are_refused(self) -> None:
-        line = f"GET /api/1/about HTTP/1.1\r\nHost: {self.host}\r\n"
+    def test_heads_that_are_endless_malformed_or_contradict_themselves_are_refused(self) -> None:
+        line, host = self.head(), f"Host: {self.host}"
         many = "".join(f"X-{i}: {'x' * 100}\r\n" for i in range(300))
         for head in line + many + "\r\n", line + many, f"GET / HTTP/1.1\r\nX: {'x' * 9000}\r\n\r\n":
-            answer = self.raw(head.encode())
-            self.assertRegex(answer, rb"\AHTTP/1.1 4(00|31) ")
-            self.problem(answer.split(b"\r\n\r\n", 1)[1])
+            self.problem(self.answered(head, 400, 431).split(b"\r\n\r\n", 1)[1])
         for strange in b"\r\n\r\n", b"\0" * 100 + b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\xff\xfe" * 2000 + b"\r\n\r\n", b"GET " + b"/" * 9000 + b" HTTP/1.1\r\n\r\n":
             self.assertNotIn(b" 200 ", self.raw(strange)[:20])
-        ranges = self.raw((line + "Connection: close\r\nRange: bytes=" + "0-," * 2700 + "0-\r\n\r\n").encode())
-        self.assertRegex(ranges, rb"\AHTTP/1.1 416 ")
+        ranges = self.answered(line + "Connection: close\r\nRange: bytes=" + "0-," * 2700 + "0-\r\n\r\n", 416)
         self.assertLess(len(ranges), 5000)
+        about = "GET /api/1/about HTTP/1.1\r\n"
+        for lines, status in (
+            (f"{host}\r\nHost: evil.example", 403),
+            (f"Host: evil.example\r\n{host}", 403),
+            (f"{host}\r\nOrigin: http://{self.host}\r\nOrigin: http://evil.example", 403),
+            (f"{host}\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site", 403),
+            (f"{host}\r\nX: 1\r\n Y: 2", 400),
+            (f"{host}\r\nContent-Length : 0", 400),
+            (f"{host}\r\nX: \0", 400),
+        ):
+            self.problem(self.answered(f"{about}{lines}\r\n\r\n", status).split(b"\r\n\r\n", 1)[1])
         self.assert_lives()
 
-    def test_headers_that_say_two_things_are_refused(self) -> None:
-        for twice in (
-            f"Host: {self.host}\r\nHost: evil.example\r\n",
-            f"Host: evil.example\r\nHost: {self.host}\r\n",
-            f"Host: {self.host}\r\nOrigin: http://{self.host}\r\nOrigin: http://evil.example\r\n",
-            f"Host: {self.host}\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site\r\n",
-        ):
-            answer = self.raw(f"GET /api/1/about HTTP/1.1\r\n{twice}\r\n".encode())
-            self.assertRegex(answer, rb"\AHTTP/1.1 403 ", twice)
-            self.problem(answer.split(b"\r\n\r\n", 1)[1])
-        for broken in "X: 1\r\n Y: 2", "Content-Length : 0", "X: \0":
-            answer = self.raw(f"GET /api/1/about HTTP/1.1\r\nHost: {self.host}\r\n{broken}\r\n\r\n".encode())
-            self.assertRegex(answer, rb"\AHTTP/1.1 400 ", broken)
-            self.problem(answer.split(b"\r\n\r\n", 1)[1])
-
-    def test_a_client_that_asks_first_is_told_to_go_on(self) -> None:
-        head = f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\nConnection: close\r\nContent-Length: 15\r\n"
+    def test_a_client_that_asks_first_is_told_to_continue(self) -> None:
+        head = self.head("POST /api/1/plans", "Connection: close", "Content-Length: 15", "")[:-2]
         s = self.connect()
         s.sendall(f"{head}Expect: 100-continue\r\n\r\n".encode())
         self.assertEqual(s.recv(1000), b"HTTP/1.1 100 Continue\r\n\r\n")
         s.sendall(b'{"capacity":10}')
         self.assertRegex(self.rest(s), rb"\AHTTP/1.1 200 ")
         # A body that will not be read is refused before the client sends it.
-        for lines, status in ("Origin: http://evil.example\r\nExpect: 100-continue\r\n", 403), ("Expect: coffee\r\n", 417):
-            answer = self.raw(f"{head}{lines}\r\n".encode())
-            self.assertRegex(answer, rb"\AHTTP/1.1 %d " % status)
-            self.problem(answer.split(b"\r\n\r\n", 1)[1])
+        self.answered(f"{head}Origin: http://evil.example\r\nExpect: 100-continue\r\n\r\n", 403)
+        self.answered(f"{head}Expect: coffee\r\n\r\n", 417)
 
-    def test_every_answer_has_the_headers_that_keep_others_out(self) -> None:
+    def test_every_response_has_the_headers_that_keep_other_pages_out(self) -> None:
         for path in "/", "/api/1/about", "/nowhere":
             _, headers, _ = self.ask("GET", path)
-            self.assertEqual(headers["x-content-type-options"], "nosniff")
-            self.assertEqual(headers["x-frame-options"], "DENY")
-            self.assertEqual(headers["referrer-policy"], "no-referrer")
+            for name, value in {"x-content-type-options": "nosniff", "x-frame-options": "DENY", "referrer-policy": "no-referrer"}.items():
+                self.assertEqual(headers[name], value)
             for rule in "default-src 'self'", "frame-ancestors 'none'", "object-src 'none'", "base-uri 'none'":
                 self.assertIn(rule, headers["content-security-policy"])
             self.assertNotIn("access-control-allow-origin", headers)
 
-    def test_the_page_is_compressed_only_for_who_takes_that(self) -> None:
-        plain = self.ask("GET", "/")
-        self.assertNotIn("content-encoding", plain[1])
-        if not plain[1]["content-type"].startswith("text/html"):
-            self.assertIn(b"built without its page", plain[2])
+    def test_the_page_is_compressed_only_for_clients_that_accept_it(self) -> None:
+        _, headers, plain = self.ask("GET", "/")
+        self.assertNotIn("content-encoding", headers)
+        if not headers["content-type"].startswith("text/html"):
+            self.assertIn(b"built without its page", plain)
             self.skipTest("built without the web page")
         self.assertNotEqual(self.ask("GET", "/", headers={"Accept-Encoding": "gzip;q=0"})[1].get("content-encoding"), "gzip")
-        packed = self.ask("GET", "/", headers={"Accept-Encoding": "br, gzip"})
-        self.assertEqual(packed[1]["content-encoding"], "gzip")
-        self.assertEqual(gzip.decompress(packed[2]), plain[2])
+        _, headers, packed = self.ask("GET", "/", headers={"Accept-Encoding": "br, gzip"})
+        self.assertEqual((headers["content-encoding"], gzip.decompress(packed)), ("gzip", plain))
 
 
 class Crowds(PlaygroundTest):
@@ -265,37 +273,15 @@ class Crowds(PlaygroundTest):
         super().setUp()
         self.playground()
 
-    def test_many_visitors_have_a_filter_each(self) -> None:
-        def visitor(number: int) -> None:
-            filter = self.call("filters", {"capacity": 1000, "rate": 0.001}, 201)["id"]
-            mine = [f"visitor {number} key {i}" for i in range(100)]
-            self.call(f"filters/{filter}/add", {"keys": mine})
-            answers = self.call(f"filters/{filter}/ask", {"keys": mine})
-            self.assertEqual((answers["maybe"], answers["false_positives"]), (100, 0))
-            others = self.call(f"filters/{filter}/ask", {"keys": [f"visitor {number + 1} key {i}" for i in range(100)]})
-            self.assertEqual([view["truth"] for view in others["keys"]], ["never"] * 100)
-            self.assertLess(others["maybe"], 5)
-            self.assertEqual(self.call(f"filters/{filter}/keys?count=1000")["keys"], [{"key": key, "copies": 1} for key in mine])
-            return filter
-
-        with concurrent.futures.ThreadPoolExecutor(64) as crowd:
-            ids = list(crowd.map(visitor, range(64)))
-        self.assertEqual(len(set(ids)), 64)
-
-    def test_a_thousand_connections_at_once_are_answered_or_told(self) -> None:
+    def test_hundreds_of_connections_at_once_are_answered_or_refused(self) -> None:
         request = f"GET /api/1/about HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode()
-        started = []
-        for i in range(1000):
-            s = socket.socket()
-            s.settimeout(PATIENCE)
-            s.connect(("127.0.0.1", self.port))
-            s.sendall(request)
-            started.append(s)
-            if len(started) == 250:
-                for s in started:
-                    self.assertRegex(s.recv(65536), rb"\AHTTP/1.1 (200|429|503) ")
-                    s.close()
-                started = []
+        for _ in range(4):
+            connections = [self.connect() for _ in range(250)]
+            for s in connections:
+                s.sendall(request)
+            for s in connections:
+                self.assertRegex(s.recv(65536), rb"\AHTTP/1.1 (200|429|503) ")
+                s.close()
         self.assert_lives()
 
     def test_who_says_nothing_or_half_a_word_keeps_no_one_waiting(self) -> None:
@@ -306,11 +292,12 @@ class Crowds(PlaygroundTest):
             if i % 3 == 2:
                 s.sendall(f"st: {self.host}\r\nContent-Length: 1000\r\n\r\n{{".encode())
 
-        begun = time.monotonic()
         self.assert_lives()
 
-        # Each of them may take ten seconds if no other client connects.
-        self.assertLess(time.monotonic() - begun, 9)
+        # Each of them may take ten seconds: were they waited for, the last would be closed by now.
+        silent[-1].setblocking(False)
+        with self.assertRaises(BlockingIOError):
+            silent[-1].recv(1)
 
     def test_downloads_may_be_left_half_way(self) -> None:
         filter = self.call("filters", {"layout": "classic", "bits": 1 << 27, "capacity": 1000}, 201)["id"]
@@ -403,7 +390,6 @@ class Files(PlaygroundTest):
             status, _, answer = self.ask("POST", "/api/1/files", self.read(name))
             self.assertEqual((status, self.problem(answer)["where"]), (422, "body"), name)
 
-
     def test_a_filter_with_a_secret_is_looked_into_without_it(self) -> None:
         self.bloomery("keygen", "-o", "key")
         self.make_filter("secret.bloom", keys(100), "-n", 1000, "--secret", "key")
@@ -418,10 +404,14 @@ class Files(PlaygroundTest):
 
 
 class Lifetime(PlaygroundTest):
-    def test_a_port_in_use_is_named_with_a_way_out(self) -> None:
+    def test_addresses_that_cannot_be_had(self) -> None:
         self.playground()
-        result = self.refused("playground", "--no-open", "--port", self.port, says=f"127.0.0.1:{self.port}")
-        self.assertRegex(result.err, "--port")
+        refuse_all(self, {
+            f"playground --no-open --port {self.port}": f"127.0.0.1:{self.port}.*--port",
+            "playground --no-open --host no.such.host.invalid": "--host",
+            "playground --no-open --host ''": "--host",
+            "playground --no-open --port 65536": "port",
+        })  # fmt: skip
 
     def test_a_given_port_is_taken(self) -> None:
         # Bound, so that no other process gets the port, but not listening.
@@ -432,11 +422,6 @@ class Lifetime(PlaygroundTest):
             self.playground("--port", port)
             self.assertEqual(self.port, port)
             self.assert_lives()
-
-    def test_no_such_host(self) -> None:
-        self.refused("playground", "--no-open", "--host", "no.such.host.invalid", says="--host")
-        self.refused("playground", "--no-open", "--host", "", says="--host")
-        self.refused("playground", "--no-open", "--port", "65536", says="port")
 
     def test_others_come_by_address_not_by_a_foreign_name_and_never_with_a_secret(self) -> None:
         process = self.playground("--host", "0.0.0.0")

@@ -6,10 +6,9 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 import unittest
 
-from redis_server import ClusterTest, RedisServer, documented_rights
+from redis_server import ClusterTest, RedisServer, documented_rights, environment_of, wait_until
 from support import LONG, CommandTest, keys, text
 
 
@@ -31,21 +30,6 @@ class Cluster(ClusterTest):
         self.assert_has_all(self.address("g"), lines)
         out = self.bloomery("dedup", "-q", "--state", self.address("d"), "--grow", "-n", 1000, "-p", "1e-6", stdin=text(keys(5000) * 2)).lines
         self.assertEqual(out, keys(5000))
-
-    def test_a_window_is_pulled_from_all_nodes_and_pushed_to_them(self) -> None:
-        lines = keys(20_000)
-        self.bloomery("build", "-q", "-n", 10_000, "--window", "1d", "--shards", 32, "-o", self.address("f"), stdin=text(lines), status=3)
-
-        self.bloomery("pull", "-q", self.address("f"), "-o", "file")
-        pushed = self.bloomery("push", "--json", "file", self.address("g", of=2)).json
-
-        self.assertEqual(pushed["shards"], 32)
-        asked = text(lines + keys(20_000, "stranger"))
-        found = self.bloomery("check", self.address("f"), stdin=asked).out
-        self.assertGreater(found.count(b"\n"), 20_000)  # false positives are compared, too
-        for name in "file", self.address("g"):
-            self.assertEqual(self.bloomery("check", name, stdin=asked).out, found)
-        self.assertEqual(sum(b"{g~" in key for node in self.nodes for key in node.keys()), 64)
 
     def test_the_doctor_sees_all_nodes(self) -> None:
         self.bloomery("build", "-q", "-n", 40_000, "--shards", 32, "-o", self.address("f"), stdin=b"a\n")
@@ -69,9 +53,7 @@ class Cluster(ClusterTest):
         self.addCleanup(self.wait_until_well)
         self.addCleanup(os.kill, self.nodes[2].process.pid, signal.SIGCONT)
 
-        began = time.monotonic()
         result = self.bloomery("redis", "doctor", "--json", "--timeout", "4s", self.address("f"), status=1).json
-        self.assertLess(time.monotonic() - began, 6)
         silent = f"127.0.0.1:{self.nodes[2].port}"
         by_node = {name: {finding["check"]: finding for finding in result["findings"] if name in finding["nodes"]} for name in result["nodes"]}
         self.assertEqual(len(by_node), 3)
@@ -86,28 +68,17 @@ class Cluster(ClusterTest):
         self.nodes[0].client("CLUSTER", "DELSLOTS", 0)
         self.addCleanup(self.wait_until_well)
         self.addCleanup(self.nodes[0].client, "CLUSTER", "ADDSLOTS", 0)
-        self.wait_until(lambda: b"cluster_state:fail" in self.nodes[0].client("CLUSTER", "INFO"))
+        wait_until(lambda: b"cluster_state:fail" in self.nodes[0].client("CLUSTER", "INFO"))
 
-        began = time.monotonic()
         result = self.bloomery("redis", "doctor", "--json", self.address("f"), status=1).json
-        self.assertLess(time.monotonic() - began, 8)
         found = [finding for finding in result["findings"] if finding["check"] in ("cluster", "filter")]
         self.assertIn(("BAD", "the cluster state is fail"), [(one["status"], one["text"]) for one in found])
         self.assertIn(("UNKNOWN", "not checked: the cluster does not serve all slots"), [(one["status"], one["text"]) for one in found])
         self.assertIn("OK", [one["status"] for one in result["findings"] if one["check"] == "permissions"])
 
-    def wait_until(self, it_is_so) -> None:
-        end = time.monotonic() + 60
-        while not it_is_so():
-            self.assertLess(time.monotonic(), end, "it does not come to that")
-            time.sleep(0.02)
-
-    def wait_until_well(self) -> None:
-        self.wait_until(lambda: all(self.is_well(node) for node in self.nodes))
-
     def test_the_documented_rights_are_enough(self) -> None:
         rights = documented_rights("f")
-        env = dict(os.environ, BLOOMERY_REDIS_USER="user", BLOOMERY_REDIS_PASSWORD="pw")
+        env = environment_of("user", "pw")
 
         def allow(*rules: str) -> None:
             for node in self.nodes:
@@ -171,13 +142,11 @@ class Tls(CommandTest):
         server, port, made = self.start_with_tls()
         for scheme in "redis", "redis+cluster":
             plain, tls = scheme.replace("+", r"\+"), scheme.replace("redis", "rediss", 1).replace("+", r"\+")
-            began = time.monotonic()
             self.refused(
-                *("check", f"{scheme}://127.0.0.1:{port}/f"),
+                *("check", "--timeout", "1h", f"{scheme}://127.0.0.1:{port}/f"),
                 stdin=b"a\n",
                 says=rf"127.0.0.1:{port}: (the server expects TLS at this port; write {tls}://|the server closes each connection without a reply: found [^;]*; if the server expects TLS at this port, write {tls}:// instead of {plain}://, or check the host and the port)",
             )
-            self.assertLess(time.monotonic() - began, 5)
             for _ in range(6 if LONG else 1):  # what the server makes of a handshake depends on its random bytes
                 self.refused(
                     *("check", "--tls-ca", made["ca"], f"{scheme.replace('redis', 'rediss', 1)}://127.0.0.1:{server.port}/f"),

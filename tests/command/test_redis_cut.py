@@ -67,31 +67,23 @@ class LostAnswers(RedisTest):
 
     def test_no_line_is_lost_and_some_may_come_twice(self) -> None:
         lines = keys(20_000)
-        for how in ([], ["--grow"]):
-            for writes in (0, 6):
-                with self.subTest(how=how, writes=writes):
-                    self.redis("FLUSHALL")
-                    network = self.network(writes)
+        for how, writes in ([], 0), ([], 6), (["--grow"], 0), (["--grow"], 6):
+            with self.subTest(how=how, writes=writes):
+                self.redis("FLUSHALL")
+                network = self.network(writes)
 
-                    done = self.bloomery("dedup", "--state", network.address, *how, *self.SIZE, stdin=text(lines * 2), status=3)
+                done = self.bloomery("dedup", *(["--json"] if writes else []), "--state", network.address, *how, *self.SIZE, stdin=text(lines * 2), status=3)
 
-                    self.assertEqual(network.cuts, 1)
-                    self.assertEqual(set(lines) - set(done.lines), set(), "lost")
-                    [count] = re.findall(r"warning: up to ([\d,]+) lines? may have been printed twice, because a connection", done.err)
-                    most = int(count.replace(",", ""))
-                    self.assertGreater(most, 0)
-                    self.assertLess(most, 10_000, "all that was sent is taken for uncertain")
-                    self.assertLessEqual(len(done.lines) - len(lines), most)
-
-    def test_the_report_for_programs_has_the_number(self) -> None:
-        lines = keys(3000)
-        network = self.network(0)
-
-        done = self.bloomery("dedup", "--json", "--state", network.address, *self.SIZE, stdin=text(lines), status=3)
-
-        self.assertEqual(set(done.lines), set(lines))
-        self.assertGreater(done.report["maybe_repeated"], 0)
-        self.assertIs(done.report["kept"], False)
+                self.assertEqual(network.cuts, 1)
+                self.assertEqual(set(lines) - set(done.lines), set(), "lost")
+                if writes:
+                    most = done.report["maybe_repeated"]
+                    self.assertIs(done.report["kept"], False)
+                else:
+                    most = int(re.search(r"warning: up to ([\d,]+) lines? may have been printed twice, because a connection", done.err)[1].replace(",", ""))
+                self.assertGreater(most, 0)
+                self.assertLess(most, 10_000, "all that was sent is taken for uncertain")
+                self.assertLessEqual(len(done.lines) - len(lines), most)
 
     def test_without_a_cut_each_line_comes_once(self) -> None:
         lines = keys(20_000)

@@ -3,7 +3,8 @@
 import unittest
 
 from redis_server import RedisTest
-from support import CommandTest, keys, blocked_rate
+from support import CommandTest, keys
+from tables import refuse_all
 
 
 class PlanOnAServer(RedisTest):
@@ -37,13 +38,6 @@ class Plan(CommandTest):
     def plan(self, *options: object) -> dict:
         return self.bloomery("plan", "--redis", "--json", *options).json
 
-    def test_sizes_keep_the_promise(self) -> None:
-        for n, rate in ((10_000, 0.01), (1_000_000, 0.001)):
-            plan = self.plan("-n", n, "-p", rate)
-            bits = 512 * plan["shards"] * plan["lines_of_a_shard"]
-            self.assertLessEqual(blocked_rate(bits, plan["probes"], n), rate * 1.0001)
-            self.assertLess(plan["bits_a_key"], 21)
-
     def test_a_trillion_keys_on_any_number_of_nodes(self) -> None:
         one = self.plan("-n", 10**12, "-p", "1%")
         many = self.plan("-n", 10**12, "-p", "1%", "--nodes", 100)
@@ -72,20 +66,19 @@ class Plan(CommandTest):
         self.assertIn("16 shards are too few for an even distribution; use --shards 32", page)
         self.assertIn("redis+cluster://", page)
 
-    def test_what_is_not_for_redis_is_refused(self) -> None:
-        for options, why in {
-            ("--sealed",): "cannot be combined with --redis",
-            ("-m", "1MiB"): "the size of a shared filter follows from its capacity and FPR",
-            ("--table",): "cannot be combined with --redis",
-            ("--threat",): "cannot be combined with --redis",
-            ("--memory", "1GiB"): "cannot be combined with --redis",
-            ("--window-keys", 5): "a shared filter can only have a window of time",
-            ("--prefer", "speed"): "not available for shared filters",
-        }.items():
-            name = "--bits" if options[0] == "-m" else options[0]
-            self.refused("plan", "--redis", "-n", 1000, *options, says=rf"\Abloomery: {name}: {why}")
-        self.refused("plan", "--redis", says="needs a number of keys")
-        self.refused("plan", "--nodes", 3, "-n", 5, "-p", "1%", says="--nodes: requires --redis")
+    def test_requirements_that_redis_cannot_meet_are_refused(self) -> None:
+        cannot = "cannot be combined with --redis"
+        refuse_all(self, {
+            "plan --redis -n 1000 --sealed": f"--sealed: {cannot}",
+            "plan --redis -n 1000 --table": f"--table: {cannot}",
+            "plan --redis -n 1000 --threat": f"--threat: {cannot}",
+            "plan --redis -n 1000 --memory 1GiB": f"--memory: {cannot}",
+            "plan --redis -n 1000 -m 1MiB": "--bits: the size of a shared filter follows from its capacity and FPR",
+            "plan --redis -n 1000 --window-keys 5": "--window-keys: a shared filter can only have a window of time",
+            "plan --redis -n 1000 --prefer speed": "--prefer: not available for shared filters",
+            "plan --redis": "needs a number of keys",
+            "plan --nodes 3 -n 5 -p 1%": "--nodes: requires --redis",
+        })  # fmt: skip
 
 
 if __name__ == "__main__":

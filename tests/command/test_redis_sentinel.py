@@ -1,11 +1,9 @@
 """Shared filters whose master is named by sentinels: a real master, a replica and three sentinels, and failovers."""
 
-import os
-import signal
 import time
 import unittest
 
-from redis_server import Client, RedisServer, ServerError, documented_rights
+from redis_server import Client, RedisServer, ServerError, documented_rights, start_with_replica, wait_until
 from support import CommandTest, keys, text
 
 MASTER = "users-db"
@@ -16,17 +14,10 @@ class Sentinels(CommandTest):
 
     def setUp(self) -> None:
         super().setUp()
-        self.servers = [self.server("--repl-diskless-sync-delay", "0")]
-        self.servers.append(self.server("--repl-diskless-sync-delay", "0", "--replicaof", "127.0.0.1", str(self.servers[0].port)))
-        self.wait_until(lambda: b"master_link_status:up" in self.servers[1].client("INFO", "replication"))
+        self.servers = start_with_replica(self)
         self.sentinels = [self.sentinel() for _ in range(3)]
         for sentinel in self.sentinels:  # they find each other by the master
-            self.wait_until(lambda: self.facts(sentinel)[b"num-other-sentinels"] == b"2" and self.facts(sentinel)[b"num-slaves"] == b"1")
-
-    def server(self, *options: str) -> RedisServer:
-        server = RedisServer(*options, tcp=True)
-        self.addCleanup(server.end)
-        return server
+            wait_until(lambda: self.facts(sentinel)[b"num-other-sentinels"] == b"2" and self.facts(sentinel)[b"num-slaves"] == b"1")
 
     def sentinel(self, *options: str) -> RedisServer:
         file = self.write(
@@ -41,12 +32,6 @@ class Sentinels(CommandTest):
         told = sentinel.client("SENTINEL", "MASTER", MASTER)
         return dict(zip(told[::2], told[1::2]))
 
-    def wait_until(self, it_is_so) -> None:
-        end = time.monotonic() + 60
-        while not it_is_so():
-            self.assertLess(time.monotonic(), end, "it does not come to that")
-            time.sleep(0.02)
-
     def address(self, name: str = "f", user: str = "") -> str:
         return f"redis+sentinel://{user}{','.join(f'127.0.0.1:{sentinel.port}' for sentinel in self.sentinels)}/{MASTER}/{name}"
 
@@ -58,8 +43,8 @@ class Sentinels(CommandTest):
         """Until the old master is a replica: what it takes before that is lost, as by any failover."""
         before = self.named()
         self.sentinels[0].client("SENTINEL", "FAILOVER", MASTER)
-        self.wait_until(lambda: self.named() != before)
-        self.wait_until(self.first_is_a_replica)
+        wait_until(lambda: self.named() != before)
+        wait_until(self.first_is_a_replica)
 
     def first_is_a_replica(self) -> bool:
         try:
@@ -82,40 +67,13 @@ class Sentinels(CommandTest):
         adding = self.start("add", "-q", "--timeout", "30s", f)
         adding.stdin.write(text(keys(40_000, "first")))  # more than a call
         adding.stdin.flush()
-        self.wait_until(lambda: self.count_of(f) > 25_000)
+        wait_until(lambda: self.info(f)["inserted"] > 25_000)
         self.fail_over()
         adding.stdin.write(text(keys(1000, "after")))
         _, err = adding.communicate(timeout=60)
         self.assertEqual(adding.returncode, 0, err)
         self.assertEqual(self.named(), self.servers[1].port)
         self.assert_has_all(f, keys(1000) + keys(1000, "after"))
-
-    def count_of(self, f: str) -> int:
-        return self.info(f)["inserted"]
-
-    def test_a_master_that_dies_is_left(self) -> None:
-        f = self.address()
-        self.bloomery("build", "-q", "-n", 5000, "--wait-replicas", 1, "-o", f, stdin=text(keys(1000)))
-        self.servers[0].kill()
-        self.bloomery("add", "-q", "--timeout", "60s", f, stdin=text(keys(100, "after")))
-
-        self.assertEqual(self.named(), self.servers[1].port)
-        self.assert_has_all(f, keys(1000) + keys(100, "after"))
-
-    def test_a_master_that_hangs_in_the_midst_of_work_is_left(self) -> None:
-        f = self.address()
-        self.bloomery("build", "-q", "-n", 500_000, "--wait-replicas", 1, "-o", f, stdin=text(keys(1000)))
-        adding = self.start("add", "-q", "--timeout", "60s", f)
-        adding.stdin.write(text(keys(40_000, "first")))
-        adding.stdin.flush()
-        self.wait_until(lambda: self.count_of(f) > 25_000)
-        os.kill(self.servers[0].process.pid, signal.SIGSTOP)
-        self.addCleanup(os.kill, self.servers[0].process.pid, signal.SIGCONT)
-        _, err = adding.communicate(text(keys(40_000, "after")), timeout=90)
-
-        self.assertEqual(adding.returncode, 0, err)
-        self.assertEqual(self.named(), self.servers[1].port)
-        self.assert_has_all(f, keys(1000) + keys(40_000, "after"))
 
     def test_a_sentinel_that_is_not_there_is_passed_over(self) -> None:
         self.bloomery("build", "-q", "-n", 500, "-o", self.address(), stdin=b"a\n")
@@ -127,9 +85,7 @@ class Sentinels(CommandTest):
     def test_what_is_no_master_or_no_sentinel_is_told(self) -> None:
         self.refused("check", self.address().replace(MASTER, "other"), stdin=b"a\n", says="the sentinels do not know this master; check its name, .*; nothing was done")
         self.refused("check", f"redis+sentinel://127.0.0.1:{self.servers[0].port}/{MASTER}/f", stdin=b"a\n", says=rf"127.0.0.1:{self.servers[0].port}: the server is not a sentinel; .*redis://127.0.0.1:{self.servers[0].port}/NAME")
-        began = time.monotonic()
-        self.refused("check", f"redis+sentinel://127.0.0.1:1,127.0.0.1:2/{MASTER}/f", stdin=b"a\n", says="127.0.0.1:2: cannot connect: found Connection refused")
-        self.assertLess(time.monotonic() - began, 1)
+        self.refused("check", "--timeout", "1h", f"redis+sentinel://127.0.0.1:1,127.0.0.1:2/{MASTER}/f", stdin=b"a\n", says="127.0.0.1:2: cannot connect: found Connection refused")
         self.refused("check", f"redis+sentinel://127.0.0.1:1/{MASTER}", says="filter's name is missing: expected /MASTER/NAME")
 
     def test_the_password_is_for_the_master_and_for_sentinels_that_want_one(self) -> None:
