@@ -4,7 +4,7 @@ from html import escape
 
 BAR, GAP, LABEL, WIDTH, RIGHT = 18, 14, 230, 460, 60
 
-SHOWN = {  # contestant: colour
+SHOWN = {  # contestant: color
     "bloomery split_block512": "#1565c0",
     "bloomery split_block": "#42a5f5",
     "boost fmb64<8> native": "#e65100",
@@ -22,7 +22,7 @@ LIMIT = "#2e7d32"
 
 
 def bars(title: str, groups: list[tuple[str, list[tuple[str, float, str]]]]) -> str:
-    """groups: for each a heading and its bars (name, value, colour). Each group has a scale of its own."""
+    """groups: for each a heading and its bars (name, value, color). Each group has a scale of its own."""
     parts, y = [], 30
     for heading, rows in groups:
         y += GAP + 6

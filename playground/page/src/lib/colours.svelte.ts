@@ -1,4 +1,4 @@
-// The page's colours for canvas drawings, which style.css does not reach.
+// The page's colors for canvas drawings, which style.css does not reach.
 
 let theme = $state(0);
 new MutationObserver(() => ++theme).observe(document.documentElement, { attributeFilter: ["data-theme"] });

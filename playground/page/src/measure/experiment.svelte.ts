@@ -120,7 +120,7 @@ export class Experiment<Result> {
 
   #drop(): void {
     ++this.#turn;
-    // Pending requests about the cancelled job are aborted.
+    // Pending requests about the canceled job are aborted.
     this.#asking.abort();
     this.#asking = new AbortController();
     if (this.#job !== "") api.cancel(this.#job).catch(() => undefined);
