@@ -383,8 +383,8 @@ test("The mouse shows which keys set a bit, zooms and drags", async (page) => {
   await button(page, "Reset zoom").waitFor();
 });
 
-/** The colours of the cells in the picture, beside their numbers, and the page's colours by name. */
-const colours = (page) =>
+/** The colors of the cells in the picture, beside their numbers, and the page's colors by name. */
+const colors = (page) =>
   page.locator("canvas").evaluate((canvas) => {
     const style = getComputedStyle(document.documentElement);
     const columns = Number(canvas.dataset.columns);
@@ -415,7 +415,7 @@ for (const dark of [false, true]) {
       const cells = await values();
       assert.equal(cells.filter(Boolean).length, ones);
       await eventually(async () => {
-        const { set, unset, cells: drawn } = await colours(page);
+        const { set, unset, cells: drawn } = await colors(page);
         assert.deepEqual(
           drawn,
           cells.map((value) => (value ? set : unset)),
