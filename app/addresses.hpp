@@ -1,4 +1,4 @@
-// Random e-mail addresses for experiments: name.surname123@host.example, fast to generate and distinct.
+// Random email addresses for experiments: name.surname123@host.example, fast to generate and distinct.
 //
 // An address contains its number between the letters and '@', so addresses with different numbers differ. The seed
 // chooses names and hosts. All hosts are reserved names [RFC 2606], so no address is a real mailbox.

@@ -19,7 +19,7 @@ struct experiment {
   std::uint64_t runs = 10;
   std::uint64_t queries = 1;                ///< absent keys to look up at each point of each run
   std::uint64_t seed = 0;                   ///< seed of the addresses, or of the order of the lines
-  std::span<const std::string_view> lines;  ///< distinct keys to use; empty: random e-mail addresses
+  std::span<const std::string_view> lines;  ///< distinct keys to use; empty: random email addresses
   unsigned threads = 1;                     ///< the results do not depend on it
 };
 

@@ -4,7 +4,7 @@ from html import escape
 
 BAR, GAP, LABEL, WIDTH, RIGHT = 18, 14, 230, 460, 60
 
-SHOWN = {  # contestant: colour
+SHOWN = {  # contestant: color
     "bloomery split_block512": "#1565c0",
     "bloomery split_block": "#42a5f5",
     "boost fmb64<8> native": "#e65100",
@@ -22,18 +22,18 @@ LIMIT = "#2e7d32"
 
 
 def bars(title: str, groups: list[tuple[str, list[tuple[str, float, str]]]]) -> str:
-    """groups: for each a heading and its bars (name, value, colour). Each group has a scale of its own."""
+    """groups: for each a heading and its bars (name, value, color). Each group has a scale of its own."""
     parts, y = [], 30
     for heading, rows in groups:
         y += GAP + 6
         parts.append(f'<text x="8" y="{y}" font-weight="bold">{escape(heading)}</text>')
         y += 8
         most = max(value for _, value, _ in rows)
-        for name, value, colour in rows:
+        for name, value, color in rows:
             length = max(1.0, WIDTH * value / most)
             parts.append(
                 f'<text x="{LABEL - 8}" y="{y + 13}" text-anchor="end">{escape(name)}</text>'
-                f'<rect x="{LABEL}" y="{y}" width="{length:.1f}" height="{BAR - 4}" fill="{colour}"/>'
+                f'<rect x="{LABEL}" y="{y}" width="{length:.1f}" height="{BAR - 4}" fill="{color}"/>'
                 f'<text x="{LABEL + length + 6:.1f}" y="{y + 12}">{value:.2f}</text>'
             )
             y += BAR
@@ -49,10 +49,10 @@ def chart(title: str, settings: dict, names: list[str], ways: list[str]) -> str:
     groups = []
     for s in (settings[name] for name in names if name in settings):
         rows = []
-        for contestant, colour in SHOWN.items():
+        for contestant, color in SHOWN.items():
             best = s.quickest([f"{contestant}: {way} 1" for way in ways])
             if best:
-                rows.append((contestant, s.median(best), colour))
+                rows.append((contestant, s.median(best), color))
         limit = s.quickest([what for what in s.samples if what.startswith("limit lines huge")])
         if limit and ways[0].startswith("lookup"):
             rows.append(("random cache lines", s.median(limit), LIMIT))

@@ -92,7 +92,8 @@ def is_busy(machine_facts: dict) -> bool:
 
 def machine(results: dict) -> str:
     m = results["machine"]
-    busy = " Other work ran beside it: times are too high, ratios say more." if is_busy(m) else ""
+    warning = " Other programs ran at the same time: the times are too high, and the ratios are more reliable."
+    busy = warning if is_busy(m) else ""
     caches = ", ".join(f"{level} {size}" for level, size in m["caches"].items())
     missing = f" Not installed: {', '.join(results['missing'])}." if results["missing"] else ""
     return (
@@ -348,8 +349,8 @@ def families(folder: str) -> str:
             each_time, ever = reference["each_time_us"] / 1000, reference["ever_us"] / 1000
             lines += [
                 "",
-                "The longest insert of the split_block512 filter, which has no generations, shows the share of the "
-                f"machine: {each_time:.2f} ms in each round, {ever:.2f} ms at worst.",
+                "The longest insert of the split_block512 filter, which has no generations, shows how much of this is due "
+                f"to the machine: {each_time:.2f} ms in each round, {ever:.2f} ms at worst.",
             ]
         loads = ", ".join(f"time_{name} {figures['load_at_end']:.1f}" for name, figures in growth.items())
         lines += ["", f"Load of the machine when these ended: {loads}."]

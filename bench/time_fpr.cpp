@@ -1,7 +1,7 @@
 // Benchmark of exact statistics: time_fpr [MIB [ROUNDS]] measures measure_fill(), count_shared() and expected_fpr().
 //
 // measure_fill   for a filter of MIB MiB, compared with a plain read of the same memory by the same thread: the sum of
-//                its words, vectorised by the compiler. Both take turns; medians, and the median of the ratios
+//                its words, vectorized by the compiler. Both take turns; medians, and the median of the ratios
 // count_shared   for two such filters, compared with a plain read of both
 // expected_fpr   for capacities n = 1000 to 10^10 keys, in microseconds: the slowest
 #include "round_robin.hpp"

@@ -3,7 +3,8 @@
 //
 // The window holds KEYS keys (10 million), counted by keys, in memory. Each of ROUNDS (3) runs times every single
 // insert from a million keys before a new generation begins to three million after, in CPU time of the thread
-// (longest_call.hpp). A split_block512 filter shows the share of the machine. time_families measures the other costs.
+// (longest_call.hpp). A split_block512 filter shows how much of this is due to the machine. time_families measures the
+// other costs.
 // --json FILE also writes the longest times as JSON.
 #include "longest_call.hpp"
 #include "machine_facts.hpp"

@@ -69,9 +69,10 @@ void refuse_wrong_kernels() {
 exit_status run(int argc, char** argv) {
   command root("bloomery", "Bloom filters in files and on Redis");
   root.footer(
-      "For the options of a command: bloomery help COMMAND\n"
-      "Numbers: 100M, 64MiB, 1%, 1e-4, '1 in 1000'.\n"
-      "Exit status: 0 success or found, 1 not found, 2 an error, 3 success, but a filter exceeds its target FPR.");
+      "Run 'bloomery help COMMAND' to list the options of a command.\n"
+      "Numbers may be written as 100M, 64MiB, 1%, 1e-4 or '1 in 1000'.\n"
+      "Exit status: 0 on success, 1 if nothing was found, 2 on error, 3 if the command succeeded but a filter exceeds "
+      "its target false-positive rate (FPR).");
   command_line line{root};
 #define BLOOMERY_GROUP(title) root.heading(title);
 #define BLOOMERY_ADD(name) add_##name(line);

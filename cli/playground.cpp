@@ -11,7 +11,7 @@ void add_playground(command_line& line) {
   auto& o = line.options_of(c, playground);
   c.positional("FILTER", o.filters, "filters to inspect: files or addresses").file();
   c.option("--port", o.port, {0, 65535}, "PORT", "port to listen on; default: any free port");
-  c.option("--host", o.host, "HOST", "address to listen on; default 127.0.0.1 (this machine only)");
+  c.option("--host", o.host, "HOST", "address to listen on; default: 127.0.0.1 (this machine only)");
   c.flag(
       "--no-open", [&] { o.open = false; }, "do not open a browser");
   add_secret(c, o.secret);

@@ -1,5 +1,5 @@
 // Fuzz target for inspect, open and load: arbitrary bytes are rejected or give a filter that works, without undefined
-// behaviour.
+// behavior.
 //
 // Random bytes never pass the header's checksum, so half of the mutations also correct the checksums of the header, the
 // slots, the metadata and the pages.

@@ -1,5 +1,5 @@
 // Fuzz target for key_log: arbitrary bytes are rejected or give the same keys for every way of reading, without
-// undefined behaviour.
+// undefined behavior.
 //
 // Random bytes never pass a checksum, so most mutations also correct some checksums.
 #include <bloomery/detail/key_log.hpp>

@@ -81,8 +81,8 @@ void add_add(command_line& line) {
   c.example("zcat log.gz | bloomery add -d ' ' -f 1 addresses.bloom");
   c.example("bloomery add redis://cache/users new-users.txt");
   c.footer(
-      "Exit status: 0 all keys were added, 2 an error, 3 all keys were added, but the filter exceeds its target FPR "
-      "because it has too many keys for its capacity.");
+      "Exit status: 0 if all keys were added, 2 on error, 3 if all keys were added but the filter exceeds its target "
+      "FPR because it has too many keys for its capacity.");
 }
 
 }  // namespace bloomery::cli

@@ -34,7 +34,7 @@ struct analyze_options {
   std::vector<std::string> charts;  ///< files to write, .svg or .png
   std::uint64_t runs = 10;
   std::optional<std::uint64_t> queries;  ///< absent keys at each point of each run
-  input_options inputs;                  ///< files of keys; if none, random e-mail addresses
+  input_options inputs;                  ///< files of keys; if none, random email addresses
   common_options common;
 };
 
@@ -172,7 +172,7 @@ chart chart_of(const experiment& e, std::vector<measured_point> points) {
   c.title = fmt::format("{}, {}, {}: n = {}, p = {}", kind_text(p), counted(p.geometry.bits, "bit"),
                         counted(p.geometry.probes, "probe"), count_text(p.capacity), rate_text(p.target_fpr));
   c.subtitle = fmt::format("{} filled with {}; at each point {} looked up in each", counted(e.runs, "filter"),
-                           e.lines.empty() ? "random e-mail addresses" : "lines of the input",
+                           e.lines.empty() ? "random email addresses" : "lines of the input",
                            e.queries == 1 ? "1 absent one is" : count_text(e.queries) + " absent ones are");
   c.capacity = p.capacity;
   c.target_fpr = p.target_fpr;
@@ -248,29 +248,27 @@ exit_status analyze(const analyze_options& options) {
 }  // namespace
 
 void add_analyze(command_line& line) {
-  command& c =
-      line.root.subcommand("analyze", "chart the measured false-positive rate of test filters beside the expected one");
+  command& c = line.root.subcommand("analyze", "chart measured and expected false-positive rates of test filters");
   auto& o = line.options_of(c, analyze);
   add_size(c, o.wanted, true);
   add_kind(c, o.wanted);
-  c.option("--scheme", o.wanted.scheme, "NAME", "bit-compatible with guava, pharo, python or perl")
+  c.option("--scheme", o.wanted.scheme, "NAME", "analyze filters that are compatible with guava, pharo, python or perl")
       .suggest(scheme_names())
       .group(of_size);
   c.option("-o,--output", o.charts, "FILE",
-           "write the chart to NAME.svg or NAME.png; may be given twice")
+           "write the chart to this .svg or .png file; may be given twice")
       .file();  // the next argument is INPUT
-  parsed(c, "--runs", o.runs, parse_count, "N", "number of filters to fill, each with different keys; default 10");
-  parsed(c, "--queries", o.queries, parse_count, "N",
-         "absent keys to look up at each point; default: enough for the rate");
+  parsed(c, "--runs", o.runs, parse_count, "N", "number of filters to fill, each with different keys; default: 10");
+  parsed(c, "--queries", o.queries, parse_count, "N", "number of lookups at each point; default: depends on the rate");
   add_inputs(line, c, o.inputs);
-  c.find("INPUT")->describe("files of keys instead of random e-mail addresses; - is standard input");
-  c.find("--seed")->describe("chooses the addresses and the hash functions; not a secret");
+  c.find("INPUT")->describe("files of keys to use instead of random email addresses; -: stdin");
+  c.find("--seed")->describe("seed for the addresses and the hash functions (not a secret)");
   add_common(c, o.common, "print neither chart nor table");
   c.example("bloomery analyze -n 100 -p 3% -o chart.svg");
   c.example("bloomery analyze -n 1M -p 1% --scheme pharo");
   c.footer(
-      "Without INPUT, -n is required. With INPUT, the default of -n is a third of the distinct lines.\n"
-      "The rate is 1% if neither -p nor -m is given.");
+      "Without INPUT, -n is required. With INPUT, -n defaults to a third of the number of distinct lines.\n"
+      "If neither -p nor -m is given, the rate is 1%.");
 }
 
 }  // namespace bloomery::cli

@@ -271,23 +271,24 @@ exit_status build(const build_options& options) {
 void add_build(command_line& line) {
   command& c = line.root.subcommand("build", "build a filter from keys");
   auto& o = line.options_of(c, build);
-  c.option("-o,--output", o.filter, "FILE", "file, replaced when the new filter is complete; or an address")
+  c.option("-o,--output", o.filter, "FILE", "file (an existing one is replaced) or address (keys are added)")
       .required()
       .file();
   add_size(c, o.wanted, true);
   add_kind(c, o.wanted);
-  c.option("--scheme", o.wanted.scheme, "NAME", "bit-compatible with guava, pharo, python, perl; on Redis guava-chain")
+  c.option("--scheme", o.wanted.scheme, "NAME", "compatible with guava, pharo, python, perl; on Redis: guava-chain")
       .suggest(scheme_names() + ", guava-chain")
       .group(of_size);
   c.flag(
-       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are decimal whole numbers")
+       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are integers from 0 to 2^64-1, in decimal")
       .group(of_input);
-  c.flag("--counting", o.wanted.counting, "use counters, so that keys can be removed; 4 times the memory")
+  c.flag("--counting", o.wanted.counting, "use counters so that keys can be removed; takes 4 times the memory")
       .group(of_size);
-  c.flag("--grow", o.wanted.growing, "the filter can grow; a file keeps a log of hashes, FILTER.log").group(of_size);
+  c.flag("--grow", o.wanted.growing, "let the filter grow; for a file, keep a log of key hashes in FILE.log")
+      .group(of_size);
   add_window(c, o.wanted.window);
   add_times(c, o.inputs);
-  c.flag("--foldable", o.foldable, "round up the size so that fold can halve it at least six times").group(of_size);
+  c.flag("--foldable", o.foldable, "round up the size so that 'fold' can halve it at least six times").group(of_size);
   c.flag("--allow-empty", o.allow_empty, "replace an existing filter even if the input has no keys");
   add_secret(c, o.wanted.secret);
   add_no_lock(c);
@@ -301,9 +302,9 @@ void add_build(command_line& line) {
   c.example("bloomery build -o orders.bloom --csv -f customer,order orders.csv");
   c.example("bloomery build -o redis://cache/users -n 10M users.txt");
   c.footer(
-      "Without -n the keys are counted first. The default of -p is 1%, unless -m is given.\n"
-      "Exit status: 0 the filter was built, 2 an error, 3 the filter was built, but exceeds its target FPR because "
-      "it has too many keys for its capacity.\n");
+      "Without -n, the lines are counted first. -p defaults to 1% unless -m is given.\n"
+      "Exit status: 0 if the filter was built, 2 on error, 3 if the filter was built but exceeds its target FPR "
+      "because it has too many keys for its capacity.\n");
   c.footer(addresses);
 }
 

@@ -49,10 +49,10 @@ exit_status check(const check_options& options) {
 }  // namespace
 
 void add_check(command_line& line) {
-  command& c = line.root.subcommand("check", "print the lines whose key may be in the filter");
+  command& c = line.root.subcommand("check", "print the lines whose keys may be in a filter");
   auto& o = line.options_of(c, check);
   c.positional("FILTER", o.filter, file_or_address).required().file();
-  c.flag("-v,--invert", o.invert, "print the lines whose key is certainly absent instead");
+  c.flag("-v,--invert", o.invert, "print the lines whose keys are certainly absent instead");
   c.flag("-c,--count", o.count, "print only the number of selected lines");
   add_secret(c, o.secret);
   add_now(c, o.now);
@@ -66,7 +66,7 @@ void add_check(command_line& line) {
   c.example("bloomery check users.bloom requests.txt");
   c.example("bloomery check -v users.bloom requests.txt");
   c.example("bloomery check -q redis://cache/users < keys.txt && echo some are present");
-  c.footer("Exit status: 0 some lines were selected, 1 none, 2 an error.");
+  c.footer("Exit status: 0 if a line was selected, 1 if none was, 2 on error.");
 }
 
 }  // namespace bloomery::cli

@@ -51,7 +51,7 @@ namespace {
 
 std::string harmless(const std::string& text) { return printable(without_passwords(text)); }
 
-// "warning: " at the start or after the name of a file is coloured.
+// "warning: " at the start or after the name of a file is colored.
 std::string with_painted_warning(const std::string& text) {
   constexpr std::string_view word = "warning:";
   const std::size_t after_name = text.find(": warning: ");
@@ -77,8 +77,8 @@ std::string json_line(const nlohmann::ordered_json& object) {
 void say_if_dirty(const std::string& path, const file_info& info) {
   if (info.clean) return;
   say(path +
-      ": note: not closed cleanly (a writer is active or was killed); no key is lost, but the key count is "
-      "estimated, and pages cannot be verified");
+      ": note: not closed cleanly (a writer is active or was killed); no key is lost, but the key count is estimated, "
+      "and pages cannot be verified");
 }
 
 void wait_for_writer(const std::string& path) {

@@ -27,10 +27,10 @@ void check_locks(const std::string& path);
 std::string printable(const std::string& text);
 
 /// Prints "bloomery: TEXT" on stderr, with control characters escaped and passwords removed. On a terminal "warning:"
-/// is coloured.
+/// is colored.
 void say(const std::string& text);
 
-/// The same with "bloomery:" in the colour of errors.
+/// The same with "bloomery:" in the color of errors.
 void say_error(const std::string& text);
 
 /// A JSON object as one line. File names may be any bytes: invalid UTF-8 becomes U+FFFD.

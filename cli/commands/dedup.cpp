@@ -272,15 +272,14 @@ void add_dedup(command_line& line) {
   auto& o = line.options_of(c, dedup);
   add_size(c, o.wanted, false);
   parsed(c, "--max-loss", o.max_loss, parse_rate, "RATE",
-         "instead of -p: maximum share of distinct lines dropped by mistake");
-  c.option("--state", o.state, "FILTER", "a filter that remembers lines between runs; created if missing").file();
-  c.option("--suspects", o.suspects, "FILE", "write the lines that are not printed to this file").file();
-  c.flag("--grow", o.wanted.growing, "do not count lines first; the filter grows, and a state keeps a log");
+         "maximum share of distinct lines dropped by mistake; replaces -p");
+  c.option("--state", o.state, "FILTER", "filter that remembers lines between runs; created if missing").file();
+  c.option("--suspects", o.suspects, "FILE", "write the dropped lines to this file").file();
+  c.flag("--grow", o.wanted.growing, "let the filter grow instead of counting the lines before the run");
   add_window(c, o.wanted.window);
   add_times(c, o.inputs);
-  c.flag("--exact", o.exact, "no false drops, even for a pipe: compare lines in memory or on disk");
-  parsed(c, "--memory", o.memory, parse_bits, "SIZE",
-         "limit before --exact uses files; default: half of the free memory");
+  c.flag("--exact", o.exact, "never drop a distinct line: compare whole lines, also for a pipe");
+  parsed(c, "--memory", o.memory, parse_bits, "SIZE", "memory that --exact may use; default: half of the free memory");
   add_kind(c, o.wanted);
   add_secret(c, o.wanted.secret);
   add_no_lock(c);
@@ -293,16 +292,16 @@ void add_dedup(command_line& line) {
   c.example("bloomery dedup --state seen.bloom today.txt > new.txt");
   c.example("bloomery dedup --window 24h -n 10M --state day.bloom < events.log");
   c.footer(
-      "The lines of files are compared exactly. For a pipe, 70 bits of the hash of each line are kept, and lines are "
-      "printed at once. -p or --max-loss selects a filter, which needs less memory and drops a few distinct lines by "
-      "mistake (false drops).\n"
-      "With --state fewer than 0.01 false drops are expected, unless -p or --max-loss is given.\n"
-      "With an address each line is printed by one machine only. If a run is killed, no machine prints the lines that "
-      "this run was about to write (up to 256 KiB). With a file such lines are printed again. If a connection is lost "
-      "and it is unknown whether lines are new, they are printed, perhaps twice, and the exit status is 3.\n"
-      "Exit status: 0 success, 2 an error, 3 more false drops are expected than --max-loss allows, or more than twice "
-      "as "
-      "many as at the start, or lines may have been printed twice.");
+      "By default, dedup compares the lines of files exactly. For a pipe, it remembers 70 bits of the hash of each "
+      "line, and prints each new line immediately. -p or --max-loss selects a Bloom filter instead, which needs less "
+      "memory but drops a few distinct lines by mistake (false drops).\n"
+      "With --state, the expected number of false drops is below 0.01, unless -p or --max-loss is given.\n"
+      "If the state is on Redis, several machines can share it, and each line is printed by only one of them. If a run "
+      "is killed, up to 256 KiB of lines that it was about to write are never printed. With a state file, the next run "
+      "prints such lines again. If a connection to Redis is lost and dedup cannot find out whether lines are new, it "
+      "prints them, perhaps for the second time, and the exit status is 3.\n"
+      "Exit status: 0 on success, 2 on error, 3 if more false drops are expected than --max-loss allows, if at least "
+      "one and more than twice as many are expected as before the run, or if lines may have been printed twice.");
 }
 
 }  // namespace bloomery::cli

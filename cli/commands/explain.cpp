@@ -394,7 +394,7 @@ void add_explain(command_line& line) {
   c.positional("FILTER", o.filter, file_or_address).required().file();
   c.positional("KEY", o.keys, "keys to explain").required();
   add_key_shape(line, c, o.owners);
-  c.option("--keys", o.owners.files, "FILE", "files of inserted keys: list the keys that set each bit").file();
+  c.option("--keys", o.owners.files, "FILE", "file of inserted keys; for each bit, list the keys that set it").file();
   add_secret(c, o.secret);
   add_now(c, o.now);
   add_no_verify(c, o.check);
@@ -405,7 +405,7 @@ void add_explain(command_line& line) {
   c.example("bloomery explain cities.bloom Berlin --keys cities.txt");
   c.footer(
       "Blocks, bits and counters are numbered from 0.\n"
-      "Exit status: 0 some keys may be present, 1 none is, 2 an error.");
+      "Exit status: 0 if at least one of the keys may be present, 1 if none is, 2 on error.");
 }
 
 }  // namespace bloomery::cli

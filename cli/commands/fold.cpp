@@ -2,7 +2,7 @@
 //
 //   $ bloomery fold large.bloom -o small.bloom -p 1%
 //
-// Each halving combines neighbouring blocks. The result has the same bits as a filter built with the smaller size. The
+// Each halving combines neighboring blocks. The result has the same bits as a filter built with the smaller size. The
 // filter is halved as long as the exact FPR of the halved bits does not exceed the target.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
@@ -131,12 +131,11 @@ exit_status fold_filter(const fold_options& options) {
 }  // namespace
 
 void add_fold(command_line& line) {
-  command& c = line.root.subcommand("fold", "halve a filter without its keys");
+  command& c = line.root.subcommand("fold", "halve the size of a filter; its keys are not needed");
   auto& o = line.options_of(c, fold_filter);
   c.positional("FILTER", o.filter, "file of the filter").required().file();
-  c.option("-o,--output", o.output, "FILE", "the new file; it may be FILTER itself").required().file();
-  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE",
-         "do not exceed this false-positive rate; default: the filter's own");
+  c.option("-o,--output", o.output, "FILE", "new file, which may be FILTER itself").required().file();
+  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "maximum false-positive rate; default: the filter's target rate");
   parsed(c, "--times", o.times, parse_count, "N", "halve this many times, regardless of the resulting rate");
   add_no_lock(c);
   add_no_verify(c, o.check);

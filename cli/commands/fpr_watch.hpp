@@ -62,7 +62,7 @@ class fpr_watch {
   void judge(const filter_handle& filter, const filter_summary& now);
   void judge(const params& p, double fpr, const std::string& keys);
 
-  /// The judgement at the end; no_target before judge().
+  /// The judgment at the end; no_target before judge().
   const fpr_judgement& judgement() const noexcept { return judgement_; }
 
   /// Prints the last line if the target FPR is exceeded, and returns the exit status: found or target_missed.
@@ -78,7 +78,7 @@ class fpr_watch {
   std::string last_line_;  // empty: the target FPR is not exceeded
 };
 
-/// Adds the judgement to a JSON object: "fpr_verdict" is "kept", "within_chance", "broken", or "no_target".
+/// Adds the judgment to a JSON object: "fpr_verdict" is "kept", "within_chance", "broken", or "no_target".
 void add_verdict(nlohmann::ordered_json& result, const fpr_judgement& judgement);
 
 }  // namespace bloomery::cli

@@ -320,8 +320,9 @@ void add_info(command_line& line) {
   command& c = line.root.subcommand("info", "show a filter's parameters, fill ratio and false-positive rate");
   auto& o = line.options_of(c, info);
   c.positional("FILTER", o.filter, file_or_address).file();
-  c.flag("--build", o.build, "describe this program: version, kernels, layouts, hashes, schemes");
-  parsed(c, "--queries", o.queries, parse_count, "N", "absent keys to measure the FPR with; default: 1M, 0 on Redis");
+  c.flag("--build", o.build, "describe this program: version, kernels, layouts, hashes and schemes");
+  parsed(c, "--queries", o.queries, parse_count, "N",
+         "number of lookups that measure the FPR; default: 1M, or 0 on Redis");
   add_secret(c, o.secret);
   c.flag("--header", o.header, "read only the header of the file (one page)");
   c.flag("--check", o.check_pages, "list the pages with wrong checksums; exit status 1 if there are any");

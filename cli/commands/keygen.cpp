@@ -31,7 +31,9 @@ exit_status keygen(const keygen_options& options) {
 void add_keygen(command_line& line) {
   command& c = line.root.subcommand("keygen", "create a secret key for --secret");
   auto& o = line.options_of(c, keygen);
-  c.option("-o,--output", o.output, "FILE", "file of the key; an existing file is never replaced").required().file();
+  c.option("-o,--output", o.output, "FILE", "new file for the key; an existing file is never replaced")
+      .required()
+      .file();
   c.example("bloomery keygen -o users.key");
   c.example("bloomery build --secret users.key -o users.bloom users.txt");
 }

@@ -11,7 +11,7 @@
 
 namespace bloomery::cli {
 
-/// Joins neighbouring lines of a chunk, ends included, so that long runs are written as one piece.
+/// Joins neighboring lines of a chunk, ends included, so that long runs are written as one piece.
 class line_writer {
  public:
   line_writer(output& to, char line_end) : to_(to), end_(line_end) {}

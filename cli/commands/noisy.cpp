@@ -287,8 +287,7 @@ exit_status noisy_split(const noisy_split_options& options) {
     say(fmt::format("FPR of one copy: {}", rate_text(rate)));
     if (options.copies > 1) say(fmt::format("FPR of all {} copies together: {}", options.copies, rate_text(together)));
     say("note: each copy rules out about half of all absent keys with certainty, for anyone who can try all possible "
-        "keys; "
-        "this is not differential privacy");
+        "keys; this is not differential privacy");
   }
   warn_if_wrong_size(options.prefix, *copies.front()->local(), *wanted.capacity);
   return exit_status::found;
@@ -324,28 +323,31 @@ exit_status noisy_check(const noisy_check_options& options) {
 
 void add_noisy(command_line& line) {
   command& c = line.root.subcommand("noisy", "split a set into noisy copies for private sharing");
-  command& s = c.subcommand("split", "create the copies, each with a false-positive rate of 50% and its own secret");
+  command& s = c.subcommand("split", "create noisy copies of a set, each with a secret and a 50% false-positive rate");
   auto& split = line.options_of(s, noisy_split);
   parsed(s, "--copies", split.copies, parse_count, "N",
-         "number of copies; default 5; their joint false-positive rate is 0.5^N");
-  s.option("-o,--output", split.prefix, "PREFIX", "the files are PREFIX.1.bloom, PREFIX.1.key and so on")
+         "number of copies; default: 5; together they have an FPR of 0.5^N");
+  s.option("-o,--output", split.prefix, "PREFIX", "create the files PREFIX.1.bloom, PREFIX.1.key, PREFIX.2.bloom, ...")
       .required()
       .file();
-  parsed(s, "-n,--capacity", split.capacity, parse_count, "N", "distinct keys to expect; default: counted");
+  parsed(s, "-n,--capacity", split.capacity, parse_count, "N",
+         "expected number of distinct keys; default: count them first");
   add_inputs(line, s, split.inputs);
   add_common(s, split.common, "print only errors and warnings");
   s.example("bloomery noisy split --copies 5 -o members members.txt");
-  command& k = c.subcommand("check", "print the lines whose key may be in all of these copies");
+  command& k = c.subcommand("check", "print the lines whose keys may be in all of the given copies");
   auto& check_them = line.options_of(k, noisy_check);
-  k.positional("PREFIX", check_them.copies, "all copies of a PREFIX, or PREFIX.1 PREFIX.3 for some").required().file();
-  k.option("-i,--input", check_them.inputs.files, "FILE", "files of keys, one per line; default: standard input")
+  k.positional("PREFIX", check_them.copies, "PREFIX for all its copies, or PREFIX.1 PREFIX.3 for some of them")
+      .required()
+      .file();
+  k.option("-i,--input", check_them.inputs.files, "FILE", "file with one key per line, may be repeated; default: stdin")
       .file();
   add_key_shape(line, k, check_them.inputs);
-  k.flag("-v,--invert", check_them.invert, "print the lines whose key is certainly absent instead");
+  k.flag("-v,--invert", check_them.invert, "print the lines whose keys are certainly absent instead");
   k.flag("-c,--count", check_them.count, "print only the number of selected lines");
   add_common(k, check_them.common, "print nothing; stop at the first selected line");
   k.example("bloomery noisy check members < names.txt");
-  k.footer("Exit status: 0 some lines were selected, 1 none, 2 an error.");
+  k.footer("Exit status: 0 if a line was selected, 1 if none was, 2 on error.");
 }
 
 }  // namespace bloomery::cli

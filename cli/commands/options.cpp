@@ -27,12 +27,14 @@ preference parse_preference(const std::string& text, const std::string& option) 
 }  // namespace
 
 void add_size(command& c, making_options& o, bool bits) {
-  parsed(c, "-n,--capacity", o.capacity, parse_count, "N", "distinct keys to expect: 1000, 100M, 1e9").group(of_size);
-  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate at that number: 1%, 1e-4, '1 in 1000'")
+  parsed(c, "-n,--capacity", o.capacity, parse_count, "N", "expected number of distinct keys: 1000, 100M, 1e9")
+      .group(of_size);
+  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate with N keys: 1%, 1e-4, '1 in 1000'")
       .group(of_size);
   if (!bits) return;
-  parsed(c, "-m,--bits", o.bits, parse_bits, "SIZE", "size in bits (1000000, 8Mbit) or bytes (64MiB)").group(of_size);
-  parsed(c, "-k,--probes", o.probes, parse_count, "N", "bits set per key, 1 to 255").group(of_size);
+  parsed(c, "-m,--bits", o.bits, parse_bits, "SIZE", "filter size in bits (1000000, 8Mbit) or bytes (64MiB)")
+      .group(of_size);
+  parsed(c, "-k,--probes", o.probes, parse_count, "N", "number of bits to set per key, 1 to 255").group(of_size);
 }
 
 void add_preference(command& c, making_options& o) {
@@ -59,12 +61,12 @@ void add_window(command& c, window_options& o) {
       c.option(
            "--window",
            [&o](const std::string& text) { o.length = window_of_milliseconds(parse_duration(text, "--window")); },
-           "DURATION", "remember keys for this time: 24h, 90min, 7d, 30s")
+           "DURATION", "remember each key for this long: 24h, 90min, 7d, 30s")
           .group(of_windows);
   c.option(
        "--window-keys",
        [&o](const std::string& text) { o.length = window_of_keys(parse_count(text, "--window-keys")); }, "N",
-       "remember the last N keys")
+       "remember only the last N keys")
       .excludes(time)
       .group(of_windows);
   add_now(c, o.now);
@@ -76,16 +78,17 @@ void add_key_shape(command_line& line, command& c, input_options& o) {
     const argument* const quiet = verb.find("--quiet");
     o.quiet = quiet != nullptr && verb.given(*quiet);
   });
-  c.flag("-0,--null", o.nul_separated, "lines end with NUL").group(of_input);
-  c.flag("--text", o.as_text, "read binary data and archives as lines").group(of_input);
+  c.flag("-0,--null", o.nul_separated, "lines end with NUL instead of a line feed").group(of_input);
+  c.flag("--text", o.as_text, "also accept binary data and archives, and read them as lines").group(of_input);
   c.flag("--crlf", o.crlf, "lines end with CR LF; the CR is not part of the key").group(of_input);
   parsed(c, "-d,--delimiter", o.delimiter, parse_delimiter, "TEXT",
-         "field separator for -f, also \\t, \\xHH; default TAB, in CSV a comma")
+         "field separator for -f (text, \\t, \\xHH); default: TAB, comma for CSV")
       .group(of_input);
-  parsed(c, "-f,--field", o.fields, parse_fields, "FIELDS", "fields that form the key: 1,3-5; in CSV also column names")
+  parsed(c, "-f,--field", o.fields, parse_fields, "FIELDS",
+         "fields that form the key, such as 1,3-5; for CSV also column names")
       .group(of_input);
   c.flag("--csv", o.csv, "input is CSV; quoted fields may contain separators and line breaks").group(of_input);
-  c.flag("--header", o.header, "each CSV file begins with a header; implied by a name in -f").group(of_input);
+  c.flag("--header", o.header, "each CSV file begins with a header; implied if -f names columns").group(of_input);
   parsed(c, "--jsonl", o.paths, parse_json_paths, "PATHS",
          "input is JSON Lines; the key is at these paths: .user.id,.tags[0]")
       .group(of_input);
@@ -105,7 +108,7 @@ void add_times(command& c, input_options& o) {
          else
            o.time.field = one(parse_fields(text, "--time-field"));
        },
-       "FIELD", "the time of a record: a field (4), joined fields (4-5) or a path")
+       "FIELD", "where to find the time: in a field (4), in fields (4-5), at a path")
       .group(of_windows);
   c.option(
        "--time-format",
@@ -113,7 +116,7 @@ void add_times(command& c, input_options& o) {
          o.time.format = time_format::parse(text, "--time-format");
          o.format_is_set = true;
        },
-       "FORMAT", "iso8601, rfc3339, clf, epoch, epoch-ms or a strptime pattern")
+       "FORMAT", "iso8601, rfc3339, clf, epoch, epoch-ms or a pattern of strptime")
       .suggest("iso8601, rfc3339, clf, epoch, epoch-ms")
       .group(of_windows);
 }
@@ -132,14 +135,14 @@ void say_notes(const input_notes& notes) {
 }
 
 void add_inputs(command_line& line, command& c, input_options& o) {
-  c.positional("INPUT", o.files, "files of keys, one per line, may be compressed; - or none: stdin").file();
+  c.positional("INPUT", o.files, "files (compressed or not) with one key per line; default: stdin").file();
   add_key_shape(line, c, o);
 }
 
 unsigned default_threads() { return std::min(4u, std::max(1u, std::thread::hardware_concurrency())); }
 
 void add_common(command& c, common_options& o, const std::string& quiet) {
-  c.option("-j,--threads", o.threads, {1, 256}, "N", "threads, 1 to 256; default: processors, at most 4")
+  c.option("-j,--threads", o.threads, {1, 256}, "N", "threads, 1 to 256; default: 1 per processor, up to 4")
       .group(of_all_verbs);
   c.flag("-q,--quiet", o.quiet, quiet).group(of_all_verbs);
   c.flag(
@@ -158,13 +161,13 @@ void add_color(command& c) {
                         : text == "never" ? color_mode::never
                                           : color_mode::automatic);
        },
-       "WHEN", "color the output: auto (default: on terminals), always or never")
+       "WHEN", "color the output: auto (default: only on terminals), always or never")
       .one_of({"auto", "always", "never"})
       .group(of_all_verbs);
 }
 
 void add_secret(command& c, std::string& secret) {
-  c.option("--secret", secret, "KEYFILE", "file with the secret key of the filter, made by keygen").file();
+  c.option("--secret", secret, "KEYFILE", "file with the filter's secret key, as created by keygen").file();
 }
 
 namespace {
@@ -174,7 +177,7 @@ bool locks_are_optional = false;
 }  // namespace
 
 void add_no_lock(command& c) {
-  c.flag("--no-lock", locks_are_optional, "write on a file system without locks; no other process may write")
+  c.flag("--no-lock", locks_are_optional, "write even if the file cannot be locked; no other process may write")
       .group(of_all_verbs);
 }
 
@@ -183,36 +186,40 @@ bool no_lock() { return locks_are_optional; }
 void add_no_verify(command& c, file_check& check) {
   c.flag(
        "--no-verify", [&check] { check = file_check::header; },
-       "skip checksums; a damaged file then gives wrong answers")
+       "do not verify checksums; a damaged file may give wrong answers")
       .group(of_all_verbs);
 }
 
 // ---- options for filters on servers ---------------------------------------------------------------------------------
 
 void add_server(command& c, server_options& o) {
-  if (argument* const threads = c.find("--threads")) threads->describe(threads->help + "; 1 with an address");
-  c.option("--tls-ca", o.authorities, "FILE", "CA certificates (default: the system's)").file().group(on_redis);
-  c.option("--tls-cert", o.certificate, "FILE", "client certificate").file().group(on_redis);
-  c.option("--tls-key", o.certificate_key, "FILE", "private key of the client certificate").file().group(on_redis);
+  if (argument* const threads = c.find("--threads")) threads->describe(threads->help + "; only 1 on Redis");
+  c.option("--tls-ca", o.authorities, "FILE", "file with CA certificates; default: the system's certificates")
+      .file()
+      .group(on_redis);
+  c.option("--tls-cert", o.certificate, "FILE", "file with the client certificate").file().group(on_redis);
+  c.option("--tls-key", o.certificate_key, "FILE", "file with the private key of the client certificate")
+      .file()
+      .group(on_redis);
   c.option(
        "--timeout", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--timeout"); }, "DURATION",
-       "time limit of a request, retries included; default 10s")
+       "time limit for a request, including retries; default: 10s")
       .group(on_redis);
 }
 
 void add_waiting(command& c, server_options& o) {
   c.option("--wait-replicas", o.wait_replicas, {0, 1000}, "N",
-           "wait until this many replicas have received each insert")
+           "after each insert, wait until N replicas have received it")
       .group(on_redis);
 }
 
 void add_from_replicas(command& c, server_options& o) {
-  c.flag("--replicas", o.from_replicas, "read from replicas of a cluster, which may lag behind").group(on_redis);
+  c.flag("--replicas", o.from_replicas, "read from the replicas of a cluster, which may lag behind").group(on_redis);
 }
 
 void add_on_damage(command& c, server_options& o) {
   c.option("--on-damage", o.on_damage, "error|maybe",
-           "for keys in a lost shard: fail (default), or report them present")
+           "for keys in a lost shard: fail (default), or report them as present")
       .one_of({"error", "maybe"})
       .group(on_redis);
 }
@@ -220,33 +227,33 @@ void add_on_damage(command& c, server_options& o) {
 void add_life(command& c, sharing_options& o) {
   c.option(
        "--shards", [&o](const std::string& text) { o.shards = parse_count(text, "--shards"); }, "N",
-       "number of shards, cannot be changed later; default: by size")
+       "number of shards, cannot be changed later; default: based on size")
       .group(on_redis);
   c.option(
        "--ttl", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--ttl"); }, "DURATION",
-       "the filter expires after this time: 7d, 90min")
+       "let the filter expire after this time: 7d, 90min")
       .group(on_redis);
 }
 
 void add_sharing(command& c, sharing_options& o) {
   c.option(
        "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); }, "N",
-       "the filter grows up to this many keys, starting with -n")
+       "let the filter grow from the capacity -n up to this many keys")
       .group(on_redis);
   add_life(c, o);
 }
 
 void add_chain(command& c, chain_options& o) {
-  c.option("--scheme", o.scheme, "NAME", "guava-chain: FILTER is a chain of bitmaps shared with Java")
+  c.option("--scheme", o.scheme, "NAME", "guava-chain: the filter is a chain of bitmaps kept by Java programs")
       .suggest("guava-chain")
       .group(on_redis);
   c.option(
        "-n,--capacity", [&o](const std::string& text) { o.capacity = parse_count(text, "--capacity"); }, "N",
-       "keys per bitmap of the chain, unless stored with it")
+       "capacity of each bitmap of the chain; default: as stored by build")
       .group(on_redis);
   c.option(
        "-p,--rate", [&o](const std::string& text) { o.rate = parse_rate(text, "--rate"); }, "RATE",
-       "false-positive rate per bitmap of the chain, unless stored with it")
+       "false-positive rate of each bitmap; default: as stored by build")
       .group(on_redis);
 }
 

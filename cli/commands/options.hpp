@@ -28,18 +28,18 @@ enum class exit_status : int { found = 0, nothing = 1, error = 2, target_missed 
 inline constexpr const char* of_size = "Size and layout";
 inline constexpr const char* of_windows = "Sliding window";
 inline constexpr const char* of_input = "Input format";
-inline constexpr const char* on_redis = "With an address";  ///< options for filters on servers
+inline constexpr const char* on_redis = "Filters on Redis";  ///< options for filters on servers
 inline constexpr const char* of_all_verbs = "General";
 
 inline constexpr const char* file_or_address = "file or address of the filter";
 
-inline constexpr const char* hash_help = "xxh3_64, xxh3, murmur3, mix, identity, or siphash with --secret";
+inline constexpr const char* hash_help = "xxh3_64, xxh3, murmur3, mix or identity; siphash needs --secret";
 
 inline constexpr const char* addresses =
-    "An address is redis://HOST[:PORT]/NAME, unix:///SOCKET?name=NAME, "
-    "redis+cluster://HOST:PORT,.../NAME or redis+sentinel://HOST,.../MASTER/NAME; with TLS rediss://, "
-    "rediss+cluster:// and rediss+sentinel://. The user and password are read from "
-    "BLOOMERY_REDIS_USER and BLOOMERY_REDIS_PASSWORD.";
+    "An address is redis://HOST[:PORT]/NAME, unix:///SOCKET?name=NAME, redis+cluster://HOST:PORT,.../NAME or "
+    "redis+sentinel://HOST,.../MASTER/NAME. For TLS, begin the address with rediss://, rediss+cluster:// or "
+    "rediss+sentinel://. The user and password are read from the environment variables BLOOMERY_REDIS_USER and "
+    "BLOOMERY_REDIS_PASSWORD.";
 
 /// The default number of threads: the processors of the machine, at most 4.
 unsigned default_threads();
@@ -141,7 +141,7 @@ struct sharing_options {
 void add_life(command& c, sharing_options& o);
 void add_sharing(command& c, sharing_options& o);
 
-/// Options for a Guava chain (redis/chain.hpp), which is not recognised by its keys. Refused for files.
+/// Options for a Guava chain (redis/chain.hpp), which is not recognized by its keys. Refused for files.
 struct chain_options {
   std::string scheme;                     ///< --scheme: guava-chain, or empty
   std::optional<std::uint64_t> capacity;  ///< -n, unless stored with the chain

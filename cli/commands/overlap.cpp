@@ -99,12 +99,12 @@ exit_status overlap_of(const overlap_options& options) {
 void add_overlap(command_line& line) {
   command& c = line.root.subcommand("overlap", "estimate how many keys two filters have in common");
   auto& o = line.options_of(c, overlap_of);
-  c.positional("A", o.a, "file of a filter").required().file();
-  c.positional("B", o.b, "file of another filter of the same kind and size").required().file();
+  c.positional("A", o.a, "file of the first filter").required().file();
+  c.positional("B", o.b, "file of the second filter, of the same kind and size").required().file();
   add_no_verify(c, o.check);
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   c.example("bloomery overlap mon.bloom tue.bloom");
-  c.footer("Exit status: 0 the filters have keys in common, 1 no overlap can be shown, 2 an error.");
+  c.footer("Exit status: 0 if the filters have keys in common, 1 if no overlap can be shown, 2 on error.");
 }
 
 }  // namespace bloomery::cli

@@ -198,7 +198,7 @@ void add_needs(command& c, plan_options& o) {
                              .group("Requirements");
   c.option(
        "--max-keys", [&o](const std::string& text) { o.most_keys = parse_count(text, "--max-keys"); }, "N",
-       "the maximum number of keys; -n is the minimum")
+       "maximum number of keys; -n is the minimum")
       .excludes(grow)
       .group("Requirements");
   const argument& time = c.option(
@@ -206,7 +206,7 @@ void add_needs(command& c, plan_options& o) {
                               [&o](const std::string& text) {
                                 o.wanted.window.length = window_of_milliseconds(parse_duration(text, "--window"));
                               },
-                              "DURATION", "forget older keys: 24h, 90min, 7d; -n is the keys in that time")
+                              "DURATION", "forget keys older than this, such as 24h; -n keys arrive in this time")
                              .group("Requirements");
   c.option(
        "--window-keys",
@@ -229,26 +229,26 @@ void add_needs(command& c, plan_options& o) {
 }  // namespace
 
 void add_plan(command_line& line) {
-  command& c = line.root.subcommand("plan", "choose the size, the false-positive rate and the kind of a filter");
+  command& c = line.root.subcommand("plan", "choose the kind, size and false-positive rate of a filter");
   auto& o = line.options_of(c, plan);
   add_size(c, o.wanted, true);
   add_preference(c, o.wanted);
-  c.option("--scheme", o.wanted.scheme, "NAME", "the parameters that guava, pharo, python or perl would choose")
+  c.option("--scheme", o.wanted.scheme, "NAME", "show the parameters that guava, pharo, python or perl would use")
       .suggest(scheme_names());
-  c.flag("--table", o.table, "print a table of typical sizes; with --prefer, of layouts by rate");
+  c.flag("--table", o.table, "print a table of typical sizes or, with --prefer, of chosen layouts");
   add_needs(c, o);
   const argument& redis =
-      c.flag("--redis", o.redis, "plan a filter on Redis, shared by many machines").group("On Redis");
-  c.option("--nodes", o.nodes, {1, 1000}, "N", "servers of the cluster that the filter is spread over")
+      c.flag("--redis", o.redis, "plan a filter on Redis that many machines share").group("Filters on Redis");
+  c.option("--nodes", o.nodes, {1, 1000}, "N", "number of servers in the cluster across which to spread the filter")
       .needs(redis)
-      .group("On Redis");
+      .group("Filters on Redis");
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   c.example("bloomery plan -n 100M -p 1%");
   c.example("bloomery plan --window 24h -n 10M -p 0.1%");
   c.example("bloomery plan --redis --nodes 6 -n 10G -p 1%");
   c.footer(
-      "Two of -n, -p and -m give the third, for each layout. With a requirement, all kinds of filters are compared. "
-      "The default of -p is then 1%, and without -n the number of keys is unknown.");
+      "Given two of -n, -p and -m, plan calculates the third for each layout. If a requirement is given, plan compares "
+      "all kinds of filters instead. Then -p defaults to 1%, and without -n the number of keys counts as unknown.");
 }
 
 }  // namespace bloomery::cli

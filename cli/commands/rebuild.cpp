@@ -84,16 +84,19 @@ exit_status rebuild(const rebuild_options& options) {
 }  // namespace
 
 void add_rebuild(command_line& line) {
-  command& c = line.root.subcommand("rebuild", "rebuild a filter from its log with another size, rate or layout");
+  command& c =
+      line.root.subcommand("rebuild", "rebuild a filter from its key log with another capacity, rate or layout");
   auto& o = line.options_of(c, rebuild);
   c.positional("FILTER", o.filter, "file of the filter; its log is FILTER.log").required().file();
-  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate; default: that of the filter").group(of_size);
-  parsed(c, "-n,--capacity", o.capacity, parse_count, "N", "distinct keys to expect; default: 25% more than present")
+  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate; default: the present target rate")
       .group(of_size);
-  c.option("--layout", o.layout, "NAME", "another layout: split_block, split_block512, blocked, blocked_page")
+  parsed(c, "-n,--capacity", o.capacity, parse_count, "N",
+         "expected number of distinct keys; default: 25% more than now")
+      .group(of_size);
+  c.option("--layout", o.layout, "NAME", "new layout: split_block, split_block512, blocked or blocked_page")
       .suggest("split_block, split_block512, blocked, blocked_page")
       .group(of_size);
-  c.flag("--salvage", o.salvage, "continue without the keys in the damaged part of the log");
+  c.flag("--salvage", o.salvage, "skip the damaged part of the log; its keys are lost");
   add_common(c, o.common, "print only errors and warnings");
   add_secret(c, o.secret);
   add_no_lock(c);

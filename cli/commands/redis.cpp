@@ -20,7 +20,7 @@ std::int64_t milliseconds_now() {
 }
 
 void add_redis(command_line& line) {
-  command& c = line.root.subcommand("redis", "manage filters on Redis and check its servers");
+  command& c = line.root.subcommand("redis", "manage filters on Redis and check the servers");
   add_redis_list(line, c);
   add_redis_operations(line, c);
   add_redis_replace(line, c);

@@ -19,7 +19,7 @@ void add_redis_repair(command_line& line, command& redis);
 void add_redis_gc(command_line& line, command& redis);
 
 /// The help of SERVER.
-inline constexpr const char* server_help = "address of a server, cluster or master; with /NAME only that filter";
+inline constexpr const char* server_help = "address of a server or cluster; add /NAME to select one filter";
 
 /// Milliseconds since 1970.
 std::int64_t milliseconds_now();

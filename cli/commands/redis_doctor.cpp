@@ -82,14 +82,15 @@ exit_status redis_doctor(const doctor_options& options) {
 void add_redis_doctor(command_line& line, command& redis) {
   command& d = redis.subcommand("doctor", "check servers for settings that endanger a filter");
   auto& o = line.options_of(d, redis_doctor);
-  d.positional("ADDRESS", o.address, "address of a filter, which need not exist").required().not_empty();
+  d.positional("ADDRESS", o.address, "address of a filter, which need not exist yet").required().not_empty();
   add_secret(d, o.secret);
   d.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_waiting(d, o.server);
   add_from_replicas(d, o.server);
   add_server(d, o.server);
   d.example("bloomery redis doctor redis://cache/users");
-  d.footer("Exit status: 0 no risks, 1 risks were found, or some checks could not be made, 2 an error.\n");
+  d.footer(
+      "Exit status: 0 if no risk was found, 1 if risks were found or some checks were not possible, 2 on error.\n");
   d.footer(addresses);
 }
 

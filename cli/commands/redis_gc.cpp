@@ -293,15 +293,19 @@ void add_redis_gc(command_line& line, command& redis) {
   c.option(
       "--min-idle",
       [&o](const std::string& text) { o.least_idle = text == "0" ? 0 : parse_duration(text, "--min-idle"); },
-      "DURATION", "keep shards used within this time; default 5min; 0: no check");
+      "DURATION", "keep shards used within this time; default: 5min; 0: do not check");
   c.flag("--without-description", o.without_description,
-         "also remove shards without a description; stop all writers first");
+         "also remove shards whose filter has no description; see below");
   add_yes(c, o.yes);
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_server(c, o.server);
   c.example("bloomery redis gc redis://cache");
   c.example("bloomery redis gc --yes redis://cache");
-  c.footer("Use --min-idle 0 for servers that do not report idle times, and only while no filter is being replaced.\n");
+  c.footer(
+      "Some servers do not report when a shard was last used. For them, give --min-idle 0, but only while no filter is "
+      "being replaced.\n"
+      "The description of a filter may have been evicted while clients still write to its shards. Therefore, stop all "
+      "writers before you give --without-description.\n");
   c.footer(addresses);
 }
 

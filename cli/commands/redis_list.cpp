@@ -273,7 +273,7 @@ void add_redis_list(command_line& line, command& redis) {
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_server(c, o.server);
   c.example("bloomery redis list redis://cache");
-  c.footer("The number of keys is estimated for filters up to 64 MiB, whose bits the server counts.\n");
+  c.footer("For filters of up to 64 MiB, the server counts the bits, and the number of keys is estimated from them.\n");
   c.footer(addresses);
 }
 

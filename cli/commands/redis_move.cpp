@@ -241,7 +241,7 @@ void add_pull(command_line& line) {
   command& c = line.root.subcommand("pull", "copy a filter on Redis to a file");
   auto& o = line.options_of(c, pull);
   c.positional("ADDRESS", o.address, "address of the filter").required().not_empty();
-  c.option("-o,--output", o.output, "FILE", "file of the filter, replaced when the new one is complete")
+  c.option("-o,--output", o.output, "FILE", "new file; an existing file is replaced once the new one is complete")
       .required()
       .file();
   add_secret(c, o.secret);
@@ -257,17 +257,15 @@ void add_pull(command_line& line) {
 void add_push(command_line& line) {
   command& c = line.root.subcommand("push", "copy a filter from a file to Redis");
   auto& o = line.options_of(c, push);
-  c.positional("FILE", o.file, "file of a filter with layout split_block512 or blocked").required().file();
-  c.positional("ADDRESS", o.address, "destination: created if missing, otherwise the keys are added")
-      .required()
-      .not_empty();
+  c.positional("FILE", o.file, "file of a filter with the layout split_block512 or blocked").required().file();
+  c.positional("ADDRESS", o.address, "address to copy to; an existing filter is extended").required().not_empty();
   add_secret(c, o.secret);
   c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_life(c, o.sharing);
   add_server(c, o.server);
   c.example("bloomery push users.bloom redis://cache/users");
-  c.footer("A file of layers or slices always becomes a new filter.\n");
+  c.footer("A pulled copy of a scalable or sliding-window filter can only be pushed to an address without a filter.\n");
   c.footer(addresses);
 }
 

@@ -235,14 +235,15 @@ void add_operation(command_line& line, command& redis, const char* verb, action 
 }  // namespace
 
 void add_redis_operations(command_line& line, command& redis) {
-  add_operation(line, redis, "drop", drop, "remove a filter or chain from its servers", destroys::yes, true);
-  add_operation(line, redis, "clear", clear, "remove all keys of a filter, but keep the filter", destroys::yes, false);
-  add_operation(line, redis, "reset", reset, "remove all keys of a Guava chain, and all bitmaps but the first",
+  add_operation(line, redis, "drop", drop, "delete a filter or a Guava chain", destroys::yes, true);
+  add_operation(line, redis, "clear", clear, "remove all keys from a filter, but keep the filter", destroys::yes,
+                false);
+  add_operation(line, redis, "reset", reset, "remove all keys from a Guava chain, and all its bitmaps but the first",
                 destroys::yes, true, false);
-  add_operation(line, redis, "expire", expire, "set the expiry of a filter or chain", destroys::no, true);
-  add_operation(line, redis, "persist", persist, "remove the expiry of a filter or chain", destroys::no, true);
-  add_operation(line, redis, "rotate", rotate, "create the current generation of a sliding-window filter in all shards",
-                destroys::no, false);
+  add_operation(line, redis, "expire", expire, "set the expiry of a filter or a Guava chain", destroys::no, true);
+  add_operation(line, redis, "persist", persist, "remove the expiry of a filter or a Guava chain", destroys::no, true);
+  add_operation(line, redis, "rotate", rotate,
+                "begin the generation that is due in all shards of a sliding-window filter", destroys::no, false);
 }
 
 }  // namespace bloomery::cli

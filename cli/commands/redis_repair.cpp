@@ -111,7 +111,7 @@ exit_status repair(const repair_options& options) {
 void add_redis_repair(command_line& line, command& redis) {
   command& c = redis.subcommand("repair", "refill the lost shards of a filter from its keys");
   auto& o = line.options_of(c, repair);
-  c.positional("ADDRESS", o.address, "the filter's address").required().not_empty();
+  c.positional("ADDRESS", o.address, "address of the filter").required().not_empty();
   c.flag("--allow-empty", o.allow_empty, "repair the filter even if the input has no keys");
   add_secret(c, o.secret);
   add_inputs(line, c, o.inputs);
@@ -120,8 +120,8 @@ void add_redis_repair(command_line& line, command& redis) {
   add_server(c, o.server);
   c.example("bloomery redis repair redis://cache/users users.txt");
   c.footer(
-      "The input must have all keys of the filter. Keys of intact shards are skipped. If no shard is lost, the input "
-      "is not read. A counting filter cannot be repaired; use 'bloomery redis replace'.\n");
+      "The input must contain all keys of the filter. Keys that belong to intact shards are skipped. If no shard is "
+      "lost, the input is not read. A counting filter cannot be repaired; use 'bloomery redis replace' instead.\n");
   c.footer(addresses);
 }
 

@@ -155,18 +155,18 @@ exit_status replace(const replace_options& options) {
 void add_redis_replace(command_line& line, command& redis) {
   command& c = redis.subcommand("replace", "rebuild a filter from its keys while other clients use it");
   auto& o = line.options_of(c, replace);
-  c.positional("ADDRESS", o.address, "the filter's address").required().not_empty();
+  c.positional("ADDRESS", o.address, "address of the filter").required().not_empty();
   add_size(c, o.wanted, false);
   c.option("--layout", o.wanted.layout, "NAME", "split_block512 or blocked; default: the old filter's")
       .suggest("split_block512, blocked")
       .group(of_size);
-  c.flag("--grow", o.wanted.growing, "the new filter grows without limit").group(of_size);
+  c.flag("--grow", o.wanted.growing, "let the new filter grow without limit").group(of_size);
   parsed(
       c, "--window", o.wanted.window.length,
       [](const std::string& text, const std::string& option) {
         return window_of_milliseconds(parse_duration(text, option));
       },
-      "DURATION", "the new filter remembers keys for this time: 24h, 7d")
+      "DURATION", "let the new filter remember each key for this long: 24h, 7d")
       .group(of_windows);
   c.flag("--allow-empty", o.allow_empty, "replace the filter even if the input has no keys");
   add_secret(c, o.wanted.secret);
@@ -177,9 +177,9 @@ void add_redis_replace(command_line& line, command& redis) {
   add_server(c, o.server);
   c.example("bloomery redis replace redis://cache/users users.txt");
   c.footer(
-      "Parameters that are not given do not change, except that the capacity is at least the number of lines. Hash, "
-      "kind of keys, seed and secret cannot be changed. Keys that other clients insert during the replacement are in "
-      "both filters.\n");
+      "Parameters that are not given stay the same, except that the capacity is raised to the number of input lines if "
+      "necessary. The hash, the kind of keys, the seed and the secret key cannot be changed. Keys that other clients "
+      "insert in the meantime are added to both the old and the new filter.\n");
   c.footer(addresses);
 }
 

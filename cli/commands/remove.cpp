@@ -92,8 +92,8 @@ void add_remove(command_line& line) {
   add_server(c, o.server);
   c.example("bloomery remove users.bloom gone.txt");
   c.footer(
-      "Remove only keys that were added. Removing an absent key may make other keys disappear.\n"
-      "Exit status: 0 all keys were removed, 1 some were not present, 2 an error.");
+      "Remove only keys that were added. Removing a key that was never added may also remove other keys.\n"
+      "Exit status: 0 if all keys were removed, 1 if some were not present, 2 on error.");
 }
 
 }  // namespace bloomery::cli

@@ -230,25 +230,25 @@ exit_status seal(const seal_options& options) {
 }  // namespace
 
 void add_seal(command_line& line) {
-  command& c = line.root.subcommand("seal", "build a static filter: smaller, but no keys can be added");
+  command& c = line.root.subcommand("seal", "build a static filter, which is smaller but accepts no more keys");
   auto& o = line.options_of(c, seal);
-  c.option("-o,--output", o.output, "FILE", "file of the static filter, replaced when the new one is complete")
+  c.option("-o,--output", o.output, "FILE", "new file; an existing file is replaced once the new one is complete")
       .required()
       .file();
   parsed(c, "--width", o.width, parse_count, "BITS",
-         "bits per fingerprint: 8 (0.39%, default), 16 (0.0015%), 32 (2.3e-8%)")
+         "fingerprint bits: 8 (default, FPR 0.39%), 16 (0.0015%), 32 (2.3e-8%)")
       .suggest("8, 16, 32")
       .group(of_size);
   c.option("--hash", o.wanted.hash, "NAME", hash_help).suggest(hash_names()).group(of_size);
   c.option("--seed", o.wanted.seed, {}, "N", "hash seed (not a secret)").group(of_size);
   c.flag(
-       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are decimal whole numbers")
+       "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are integers from 0 to 2^64-1, in decimal")
       .group(of_input);
   add_secret(c, o.wanted.secret);
   add_no_lock(c);
   c.option("--note", o.note, "TEXT", "a comment stored in the file");
   add_inputs(line, c, o.inputs);
-  c.find("INPUT")->describe("files of keys, one per line, or one filter with a key log");
+  c.find("INPUT")->describe("files with one key per line, or one filter that has a key log");
   add_common(c, o.common, "print only errors and warnings");
   c.example("bloomery seal users.txt -o users.bloom");
   c.example("bloomery seal seen.bloom -o seen.sealed");

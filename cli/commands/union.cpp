@@ -235,22 +235,22 @@ void add_combine(command_line& line, const char* name, const char* help, const c
                  exit_status (*act)(const combine_options&)) {
   command& c = line.root.subcommand(name, help);
   auto& o = line.options_of(c, act);
-  c.option("-o,--output", o.output, "FILE", "the new file; an existing one is replaced when it is complete")
+  c.option("-o,--output", o.output, "FILE", "new file; an existing file is replaced once the new one is complete")
       .required()
       .file();
-  c.positional("FILTER", o.filters, "two or more filters of one kind and size").required().file();
+  c.positional("FILTER", o.filters, "two or more filters of the same kind and size").required().file();
   add_no_lock(c);
   add_no_verify(c, o.check);
   c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   if (act == unite) {
-    c.find("--output")->describe("the new file, or an address: created if missing, otherwise extended");
-    c.find("FILTER")->describe("two or more filters of one kind and size, files or addresses");
+    c.find("--output")->describe("new file; or an address, where an existing filter is extended");
+    c.find("FILTER")->describe("two or more filters of the same kind and size: files or addresses");
     add_secret(c, o.secret);
     add_server(c, o.server);
   }
   c.example(example);
-  c.footer("Exit status: 0 the filter was made, 2 an error, 3 the filter was made, but exceeds its target FPR.");
+  c.footer("Exit status: 0 if the filter was created, 2 on error, 3 if it was created but exceeds its target FPR.");
 }
 
 }  // namespace

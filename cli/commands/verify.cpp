@@ -159,7 +159,7 @@ bool differ(const measured_rate& measured, double certified) {
 // Whether absent keys are reported more often than at this rate, beyond chance.
 bool exceeds(const measured_rate& measured, double rate) { return measured.rate() > rate && differ(measured, rate); }
 
-// The judgement of the FPR. If the FPR is an estimate, the measured FPR may show that the target FPR is exceeded.
+// The judgment of the FPR. If the FPR is an estimate, the measured FPR may show that the target FPR is exceeded.
 fpr_judgement judge(const findings& f) {
   fpr_judgement result = judge_fpr(f.facts);
   if (f.certified() || result.verdict == fpr_verdict::no_target || !exceeds(f.measured, result.limit)) return result;
@@ -174,8 +174,8 @@ std::vector<std::string> complaints(const findings& f) {
   if (f.present.missing > 0) {
     const bool forgets = f.facts.parameters.has_window();
     result.push_back(fmt::format(
-        "{} of {} {} missing{}: the filter was built from other keys or with other options "
-        "(--field, --crlf, --null), or it is damaged; see 'bloomery info --check'",
+        "{} of {} {} missing{}: the filter was built from other keys or with other options (--field, --crlf, --null), "
+        "or it is damaged; see 'bloomery info --check'",
         count_text(f.present.missing), counted(f.present.keys, "present key"), f.present.missing == 1 ? "is" : "are",
         forgets ? " at the time of the newest key: they are older than the window" : ""));
     if (f.facts.counting && f.facts.counting->refused_removals > 0) {
@@ -205,8 +205,8 @@ std::vector<std::string> complaints(const findings& f) {
   }
   if (!f.certified() && exceeds(f.absent.rate, std::max(f.judgement.limit, f.fpr()))) {
     result.emplace_back(
-        "the keys of --absent are reported more often than the FPR allows: some were inserted after all, or they "
-        "were chosen because they are false positives");
+        "the keys of --absent are reported more often than the FPR allows: some were inserted after all, or they were "
+        "chosen because they are false positives");
   }
   if (f.judgement.is_broken()) {
     result.push_back(fmt::format("above target: current FPR {}, target {}; build a larger filter",
@@ -378,9 +378,10 @@ void add_verify(command_line& line) {
   c.positional("FILTER", o.filter, file_or_address).required().file();
   add_key_shape(line, c, o.present);
   add_no_verify(c, o.check);
-  c.option("--present", o.present.files, "FILE", "inserted keys, which must all be found; - is standard input").file();
-  c.option("--absent", o.absent.files, "FILE", "absent keys, whose share of false positives is measured").file();
-  parsed(c, "--queries", o.queries, parse_count, "N", "random absent keys to look up; default: enough for the rate");
+  c.option("--present", o.present.files, "FILE", "file of inserted keys, all of which must be found; -: stdin").file();
+  c.option("--absent", o.absent.files, "FILE", "file of absent keys, to measure their share of false positives").file();
+  parsed(c, "--queries", o.queries, parse_count, "N",
+         "number of random absent keys to look up; default: depends on the rate");
   add_secret(c, o.secret);
   add_common(c, o.common, "print nothing; the exit status is the result");
   add_from_replicas(c, o.server);
@@ -388,9 +389,8 @@ void add_verify(command_line& line) {
   c.example("bloomery verify users.bloom");
   c.example("bloomery verify users.bloom --present users.txt");
   c.footer(
-      "Exit status: 0 no problem, 1 a present key is missing, the filter does not match its key count, or it exceeds "
-      "its "
-      "target FPR by more than chance, 2 an error.");
+      "Exit status: 0 if no problem was found; 1 if a key of --present is missing, if the filter's bits contradict its "
+      "key count, or if the filter exceeds its target FPR by more than chance explains; 2 on error.");
 }
 
 }  // namespace bloomery::cli

@@ -271,9 +271,9 @@ class decompressed_source final : public byte_source {
       if (!left_.empty()) continue;
       if (ended_) {
         if (decoder_->is_complete() || stop_signal() != 0) return 0;
-        throw error(errc::damaged,
-                    {"compressed data is truncated", shown_input(name_), "further data",
-                     fmt::format("the end after {} bytes", packed_read_), "fetch or create the file again"});
+        throw error(errc::damaged, {"compressed data is truncated", shown_input(name_), "further data",
+                                    fmt::format("the end after {} byte{}", packed_read_, packed_read_ == 1 ? "" : "s"),
+                                    "fetch or create the file again"});
       }
       const std::size_t got = packed_->read(buffer_);
       ended_ = got == 0;

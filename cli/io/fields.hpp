@@ -15,7 +15,7 @@
 
 namespace bloomery::cli {
 
-/// Neighbouring fields, counted from 1, or a column of a CSV file by its name.
+/// Neighboring fields, counted from 1, or a column of a CSV file by its name.
 struct field_range {
   static constexpr std::uint64_t open = std::numeric_limits<std::uint64_t>::max();  ///< `last` of "2-"
 

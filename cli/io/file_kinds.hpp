@@ -26,7 +26,7 @@ struct recognition {
   bool needs_more = false;          ///< the bytes are the beginning of a magic number
 };
 
-/// Recognises the kind of an input by the bytes that it begins with. Text is never recognised as another kind.
+/// Recognizes the kind of an input by the bytes that it begins with. Text is never recognized as another kind.
 recognition recognise(std::string_view start);
 
 /// Refuses an input that is not a text file. @throws error invalid_argument, always

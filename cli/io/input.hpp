@@ -1,7 +1,7 @@
 // Key input from files and pipes: inputs are read in chunks of complete records. A record is a line, or in CSV a record
 // of RFC 4180. records.hpp splits chunks into records, keys and times.
 //
-// One thread at a time reads; several threads may split chunks. Compressed inputs are recognised by their first bytes,
+// One thread at a time reads; several threads may split chunks. Compressed inputs are recognized by their first bytes,
 // and inputs that are not text are refused.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Opening of an input: recognises its compression and refuses files that are not text.
+// Opening of an input: recognizes its compression and refuses files that are not text.
 #pragma once
 
 #include "cli/io/byte_source.hpp"

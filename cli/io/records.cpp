@@ -54,7 +54,7 @@ std::uint64_t last_of(std::span<const field_range> ranges) {
 
 }  // namespace
 
-// Sums short runs in bytes, which the compiler vectorises, sixteen at a time.
+// Sums short runs in bytes, which the compiler vectorizes, sixteen at a time.
 std::uint64_t count_of(std::string_view text, char wanted) {
   std::uint64_t total = 0;
   while (!text.empty()) {

@@ -67,7 +67,7 @@ class record_cutter {
   std::vector<std::string_view> fields_;
   std::unique_ptr<csv_columns> columns_;
   std::unique_ptr<json_reader> json_;
-  std::string last_time_text_;  // neighbouring records often have the same time
+  std::string last_time_text_;  // neighboring records often have the same time
   std::uint64_t last_time_ = 0;
   std::uint64_t latest_time_ = 0;  // that the clock allowed when it was last read
 };

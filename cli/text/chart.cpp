@@ -40,7 +40,7 @@ struct color {
   double red, green, blue;
 };
 
-// Distinct for colour-blind readers and in greyscale. [Okabe & Ito 2008]
+// Distinct for colour-blind readers and in grayscale. [Okabe & Ito 2008]
 constexpr color ink{0.13, 0.13, 0.13};
 constexpr color faint{0.88, 0.88, 0.88};
 constexpr color orange{0.90, 0.62, 0.00};
@@ -74,7 +74,7 @@ class drawing {
 
   void set(color c, double alpha = 1) { cairo_set_source_rgba(to_, c.red, c.green, c.blue, alpha); }
 
-  // @param anchor  0: the text starts at x, 1: it ends at x, 0.5: it is centred. Returns the width.
+  // @param anchor  0: the text starts at x, 1: it ends at x, 0.5: it is centered. Returns the width.
   double text(double at_x, double at_y, double anchor, double size, const std::string& words, bool bold = false) {
     set(ink);
     cairo_select_font_face(to_, "sans-serif", CAIRO_FONT_SLANT_NORMAL,

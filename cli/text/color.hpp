@@ -1,4 +1,4 @@
-// Colour of messages and results: --color, and the rule for terminals.
+// Color of messages and results: --color, and the rule for terminals.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ enum class color_mode {
 /// Sets the mode for the rest of the process; the default is automatic.
 void set_color_mode(color_mode mode);
 
-/// Whether output to this descriptor is coloured.
+/// Whether output to this descriptor is colored.
 bool wants_color(int fd);
 
 enum class tone { error, warning, good, bad };
 
-/// The text in the colour of the tone if output to this descriptor is coloured, otherwise unchanged.
+/// The text in the color of the tone if output to this descriptor is colored, otherwise unchanged.
 std::string painted(std::string_view text, tone t, int fd);
 
 }  // namespace bloomery::cli

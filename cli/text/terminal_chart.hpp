@@ -15,7 +15,7 @@ struct terminal_look {
 };
 
 /// The capabilities of standard output: the width of the terminal, else 80; ASCII if the environment names a locale
-/// without UTF-8; colour by wants_color().
+/// without UTF-8; color by wants_color().
 terminal_look look_of_standard_output();
 
 /// Draws the chart in lines of at most the terminal's width, with axes, a legend, and marks at n and p. Empty for fewer

@@ -1,5 +1,5 @@
 // End-to-end tests of cache_guard with a real database and server: the share of lookups that reach the database, and
-// the behaviour when the filter's server is killed, frozen, or restarted empty.
+// the behavior when the filter's server is killed, frozen, or restarted empty.
 #include "table.hpp"
 
 #include "redis/servers.hpp"

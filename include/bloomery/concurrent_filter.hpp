@@ -59,7 +59,7 @@ class sharded_counter {
 /// A thread-safe filter<>: any number of threads may call any member except freeze() at the same time.
 ///
 /// **No false negatives.** If insert(key) happens before may_contain(key), may_contain() returns true. Within one
-/// thread, each call happens before the calls that follow. Between threads the usual synchronisation is needed: join
+/// thread, each call happens before the calls that follow. Between threads the usual synchronization is needed: join
 /// the inserting thread, unlock and then lock a mutex, or store (release) and then read (acquire) a flag. Without it, a
 /// lookup on another processor may miss an insert that has just returned, until the write becomes visible there; the
 /// insert is never lost.

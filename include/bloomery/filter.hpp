@@ -45,7 +45,7 @@ namespace BLOOMERY_EXPORT bloomery {
 
 /// Capacity and target FPR of a filter, by name: filter<> seen({.capacity = 1'000'000, .fpr = 0.01}).
 struct filter_options {
-  /// Prevents initialisation without names: {512, 8} is a geometry.
+  /// Prevents initialization without names: {512, 8} is a geometry.
   struct by_name {
     explicit by_name() = default;
   };

@@ -146,7 +146,7 @@ class filter_handle {
   ///
   /// @throws partial_error  any failure, with the number of keys processed. Its code is incompatible: the filter
   ///                        accepts no keys, or only keys of the other kind; not_permitted: opened for reading;
-  ///                        unavailable: a server, the deadline, or cancelled; too_large, damaged, not_found, io
+  ///                        unavailable: a server, the deadline, or canceled; too_large, damaged, not_found, io
   /// @throws error          invalid_argument: `is_new` has another size than `keys`
   change_result insert(key_span keys, std::span<std::uint8_t> is_new = {});
 

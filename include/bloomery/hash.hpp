@@ -40,7 +40,7 @@ concept hash_of = std::copyable<Hash> && requires(const Hash hash, const Key key
   { Hash::name } -> std::convertible_to<std::string_view>;
 };
 
-/// The 64-bit finaliser behind `mix`: a bijection of 64 bits in which every input bit flips every output bit with
+/// The 64-bit finalizer behind `mix`: a bijection of 64 bits in which every input bit flips every output bit with
 /// probability 1/2.  x ^= x>>27; x *= a; x ^= x>>33; x *= b; x ^= x>>27  [constants: Pelle Evensen, "moremur", 2019].
 /// Shifts, xors and multiplications only, so that eight of them fit one vector register.
 ///

@@ -23,7 +23,7 @@ enum class fpr_verdict : std::uint8_t {
 /// "no_target", "kept", "within_chance", "broken".
 const char* name_of(fpr_verdict verdict) noexcept;
 
-/// The judgement of an FPR.
+/// The judgment of an FPR.
 struct fpr_judgement {
   fpr_verdict verdict = fpr_verdict::no_target;
   double fpr = 0;     ///< the FPR that was judged

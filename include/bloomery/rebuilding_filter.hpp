@@ -124,7 +124,7 @@ class rebuilding_filter {
                                    const open_options& options = {});
 
   /// Describes the keys of the filter that its log lacks; empty if none are known to be missing. A truncated log is
-  /// recognised by its length, an older version by the number of its keys (the log is read if its generation differs
+  /// recognized by its length, an older version by the number of its keys (the log is read if its generation differs
   /// from the filter's). @throws error io
   static std::string missing_in(const file_info& filter, const key_log& log);
 

@@ -87,7 +87,7 @@ struct redis_counters {
   /// rotated the filter, or a server came back with an older state.
   std::uint64_t description_changes = 0;
   std::uint64_t growths = 0;  ///< layers that this object added to shards, without those of other clients
-  /// Reconnections that found another server process, recognised by the run id of INFO: the server was restarted, or
+  /// Reconnections that found another server process, recognized by the run id of INFO: the server was restarted, or
   /// another server took its address. It may lack the last writes. 0 if the user may not run INFO.
   std::uint64_t restarts_seen = 0;
   std::uint64_t resent_groups = 0;  ///< groups of commands by which insert() repeated keys after a connection broke

@@ -130,7 +130,7 @@ json benchmark(const std::vector<std::uint64_t>& sizes, job_watch& watch) {
   for (const std::uint64_t keys : sizes) {
     const address_book book(keys);
     any_filter filter(complete({.capacity = keys, .target_fpr = 0.01}));
-    watch.done(0);  // a cancelled job ends here
+    watch.done(0);  // a canceled job ends here
     filter.insert(book.there);
     std::vector<std::string_view> sorted = book.there;
     watch.done(0);

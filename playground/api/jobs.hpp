@@ -1,4 +1,4 @@
-// Jobs: computations that take longer than a request may. They can be watched and cancelled. The queue has no thread:
+// Jobs: computations that take longer than a request may. They can be watched and canceled. The queue has no thread:
 // its owner calls run_one().
 #pragma once
 
@@ -18,7 +18,7 @@ namespace bloomery::playground {
 /// The progress of a running job, and whether it should continue. Any number of threads may use it.
 class job_watch {
  public:
-  /// A job is cancelled if no client has requested its state for this long.
+  /// A job is canceled if no client has requested its state for this long.
   static constexpr auto most_idle = std::chrono::minutes(5);
 
   /// @throws cancelled  also after most_idle without a request for the job

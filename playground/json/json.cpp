@@ -299,7 +299,7 @@ wanted_filter wanted_from(fields& body) {
 }
 
 json json_of_key(std::string_view key) {
-  // nlohmann's serialiser throws if the text is not UTF-8.
+  // nlohmann's serializer throws if the text is not UTF-8.
   json text = std::string(key);
   try {
     static_cast<void>(text.dump());

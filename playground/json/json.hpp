@@ -1,4 +1,4 @@
-// JSON of the API (docs/playground-api.md): strict parsing of requests, field by field, and serialisation of results.
+// JSON of the API (docs/playground-api.md): strict parsing of requests, field by field, and serialization of results.
 #pragma once
 
 #include "playground/session/demo_session.hpp"
@@ -64,7 +64,7 @@ json json_of(const error& e);
 /// A sentence about a contradictory count of keys; empty if there is none.
 std::string alarm_of(const filter_facts& f);
 
-/// Serialised on one line; invalid UTF-8 is replaced.
+/// Serialized on one line; invalid UTF-8 is replaced.
 std::string text_of(const json& value);
 
 /// The HTTP status of an error.

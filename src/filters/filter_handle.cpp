@@ -31,7 +31,7 @@ capabilities capabilities_of(const params& p) noexcept {
 filter_handle::~filter_handle() = default;
 
 void filter_handle::check_limits() const {
-  if (limits_.cancelled && limits_.cancelled()) throw error(errc::unavailable, {"cancelled", "", "", "", ""});
+  if (limits_.cancelled && limits_.cancelled()) throw error(errc::unavailable, {"canceled", "", "", "", ""});
   if (limits_.deadline && std::chrono::steady_clock::now() >= *limits_.deadline)
     throw error(errc::unavailable, {"the deadline has passed", "", "", "", ""});
 }

@@ -1,4 +1,4 @@
-// Judgement of an FPR: the highest FPR that chance explains for a filter that holds exactly its capacity.
+// Judgment of an FPR: the highest FPR that chance explains for a filter that holds exactly its capacity.
 #include <bloomery/judgement.hpp>
 
 #include <bloomery/filter_facts.hpp>

@@ -131,7 +131,7 @@ double chance_of(std::uint64_t hits, std::uint64_t trials, double rate) {
   const auto first = static_cast<double>(hits);
   const bool upwards = first >= n * rate;
   if (rate <= 0 || rate >= 1) return (rate <= 0 ? hits == 0 : hits == trials) ? 1 : 0;
-  // Sums from the given number of hits outwards, each term from its neighbour; the terms decrease.
+  // Sums from the given number of hits outwards, each term from its neighbor; the terms decrease.
   const double odds = rate / (1 - rate);
   double term = std::exp(std::lgamma(n + 1) - std::lgamma(first + 1) - std::lgamma(n - first + 1) +
                          first * std::log(rate) + (n - first) * std::log1p(-rate));

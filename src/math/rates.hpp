@@ -78,7 +78,7 @@ long double blocked(std::uint64_t n, long double B, Hit hit) {
   const long double mode = std::floor((keys + 1) / B);
   // A block with this many keys is full in every layout, and the loops below would take sqrt(mode) steps.
   if (mode > 1e6L) return hit(mode);
-  // Weights relative to the mode's, computed outwards from the mode by the ratio of neighbours, normalised at the end.
+  // Weights relative to the mode's, computed outwards from the mode by the ratio of neighbors, normalized at the end.
   const long double negligible = 1e-21L;
   long double hits = hit(mode);
   long double mass = 1;

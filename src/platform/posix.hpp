@@ -40,7 +40,7 @@ struct opened {
 /// Opens a regular file. @throws error not_found, not_permitted, not_a_filter (a directory, a device), io
 opened open_regular(const std::string& path, bool writable);
 
-/// Behaviour on file systems without locks (flock).
+/// Behavior on file systems without locks (flock).
 enum class locking : std::uint8_t {
   required,     ///< throw errc::io with hint::allow_no_lock
   if_possible,  ///< continue without a lock: the caller knows that no other process uses the file

@@ -142,7 +142,7 @@ TEST(Decompress, OfDataCutShortAnywhereIsAnError) {
         ASSERT_EQ(thrown->code(), errc::damaged) << name;
         ASSERT_THAT(thrown->what(),
                     HasSubstr("f: compressed data is truncated: expected further data, found the end after " +
-                              std::to_string(length) + " bytes"))
+                              std::to_string(length) + (length == 1 ? " byte;" : " bytes;")))
             << name;
       }
     }

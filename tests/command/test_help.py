@@ -102,7 +102,7 @@ class Help(CommandTest):
 
         self.assertEqual(
             [title for title in found if title not in ("Examples", "Arguments")],
-            ["Options", "Size and layout", "Input format", "Sliding window", "With an address", "General"],
+            ["Options", "Size and layout", "Input format", "Sliding window", "Filters on Redis", "General"],
         )  # fmt: skip
         self.assertTrue(any(line.startswith("-p, --rate RATE ") for line in found["Size and layout"]))
         self.assertTrue(any(line.startswith("    --window DURATION ") for line in found["Sliding window"]))

@@ -180,6 +180,10 @@ class Windows(RedisTest):
             self.assertEqual(self.found(name, self.PRESENT), [])
         self.bloomery("verify", "-q", "file")
 
+    def test_a_few_keys_in_a_large_window_are_counted(self) -> None:
+        self.bloomery("build", "-q", "-n", "10M", "--window", "24h", "-o", self.f, stdin=text(keys(3)))
+        self.assertEqual(self.bloomery("redis", "drop", "--yes", "--json", self.f).json["keys"], 3)
+
     def test_where_it_cannot_be_used_it_is_refused(self) -> None:
         self.fill()
         self.make_filter("file", [b"old"])

@@ -18,7 +18,7 @@ def combined(how, *payloads: bytes) -> bytes:
 
 
 class Combining(CommandTest):
-    """Three filters of 600 keys, two neighbours of which have 300 in common; none is in all three."""
+    """Three filters of 600 keys, two neighbors of which have 300 in common; none is in all three."""
 
     def make_three(self, *options: object) -> list[bytes]:
         """Returns their bits."""

@@ -405,7 +405,7 @@ TYPED_TEST(ConcurrentFilter, NeverMissesAKnownKeyWhileOthersAreInserted) {
   EXPECT_EQ(missed, 0u);
 }
 
-// A key is its own number, and that bit: neighbours share a word.
+// A key is its own number, and that bit: neighbors share a word.
 struct identity {
   static constexpr std::string_view name = "identity";
   key_hash operator()(std::uint64_t key) const noexcept { return {key, 0}; }

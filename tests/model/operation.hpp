@@ -48,7 +48,7 @@ enum class verb : std::uint8_t {
   rebuild,    ///< makes it again from its log
   clear,      ///< removes all keys
   fill,       ///< 50 * `amount` keys that are looked up once, of filters that grow
-  cancel,     ///< inserts the keys again and again, cancelled after `amount` calls; form strings: by a deadline
+  cancel,     ///< inserts the keys again and again, canceled after `amount` calls; form strings: by a deadline
   refuse,     ///< tries everything that it cannot do
 };
 inline constexpr std::array<std::string_view, 17> verb_names = {

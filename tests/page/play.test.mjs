@@ -361,7 +361,7 @@ test("The mouse shows which keys set a bit, zooms and drags, and insertions are 
   }
 });
 
-/** The colours of the first 48 cells in the picture. */
+/** The colors of the first 48 cells in the picture. */
 const drawn = (canvas) =>
   canvas.evaluate((node) => {
     const { columns, size, left } = Object.fromEntries(Object.entries(node.dataset).map(([k, v]) => [k, Number(v)]));

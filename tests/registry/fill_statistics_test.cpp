@@ -467,7 +467,7 @@ TEST(FillStatisticsOfRemainders, IsTheShareOfAllHashesThatLeadToASetBit) {
   }
 }
 
-// Of 2^32 signed hashes those from -2^31 on that are left over favour some bits: found by taking each modulo m.
+// Of 2^32 signed hashes those from -2^31 on that are left over favor some bits: found by taking each modulo m.
 TEST(FillStatisticsOfRemainders, KnowsTheBitsThatPythonFavours) {
   const std::uint64_t m = 3'000'000;
   const auto bits = static_cast<std::int64_t>(m);

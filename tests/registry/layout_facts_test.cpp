@@ -1,4 +1,4 @@
-// The facts of all layouts, compared with a table written from docs/format.md, and with the behaviour of filters.
+// The facts of all layouts, compared with a table written from docs/format.md, and with the behavior of filters.
 #include <bloomery/layout.hpp>
 
 #include <bloomery/error.hpp>

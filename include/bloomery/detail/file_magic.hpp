@@ -1,4 +1,4 @@
-// The magic numbers of the library's files, by which other programs can recognise them (docs/format.md).
+// The magic numbers of the library's files, by which other programs can recognize them (docs/format.md).
 #pragma once
 
 #include <array>

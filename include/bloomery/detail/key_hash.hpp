@@ -10,7 +10,7 @@ namespace BLOOMERY_EXPORT bloomery {
 /// A hash of 128 bits: two 64-bit words, each uniform and independent of the other. Blocked layouts read `hash64` only.
 /// The other layouts exceed the target FPR if a hash function sets `high64` to a multiple of `hash64`.
 struct key_hash {
-  std::uint64_t hash64;  // no initialisers: arrays on the stack need not be cleared
+  std::uint64_t hash64;  // no initializers: arrays on the stack need not be cleared
   std::uint64_t high64;
 
   friend bool operator==(const key_hash&, const key_hash&) = default;

@@ -34,7 +34,7 @@ class split_block512;
 
 namespace detail {
 
-/// The instruction set whose inline code may be used; `none` until the library is initialised, and if the chosen
+/// The instruction set whose inline code may be used; `none` until the library is initialized, and if the chosen
 /// kernels have no such code.
 enum class inline_set : int { none, avx2, avx512 };
 extern const inline_set chosen_inline_set;

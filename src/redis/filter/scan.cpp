@@ -170,11 +170,13 @@ redis_info redis_filter::impl::info(std::vector<redis_shard>* shards) {
     }
   }
   double keys = 0;
+  double most = 0;  // of one generation of a window
   for (const auto& [size, of] : sums) {
     params p = m.parameters.filter;
     p.geometry = {512 * size[0] * of.layers, static_cast<std::uint32_t>(size[1])};
     const estimate some = bloomery::estimated_keys(p, std::min(of.ones, p.geometry.bits));
     keys += some.value;
+    most = std::max(most, some.value);
     // A lookup reads one of S shards; this is the fraction of shards with such a layer.
     const double share = static_cast<double>(of.layers) / static_cast<double>(m.shards());
     if (std::isfinite(some.value)) {
@@ -185,7 +187,8 @@ redis_info redis_filter::impl::info(std::vector<redis_shard>* shards) {
     }
   }
   result.rate_now = std::min(result.rate_now, 1.0);
-  if (m.has_window()) keys = b.keys_in_window().value;
+  // The sample may miss all of a few keys. The generations are counted in full, but may have keys in common.
+  if (m.has_window()) keys = std::clamp(b.keys_in_window().value, most, keys);
   result.is_estimate = !m.grows();
   result.inserted = m.grows() ? counted - std::min(reserved, counted)
                               : static_cast<std::uint64_t>(std::min(keys + 0.5, static_cast<double>(beyond_counting)));

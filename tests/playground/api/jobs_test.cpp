@@ -40,7 +40,7 @@ auto is_state(const std::string& state) {
   return [state](const json& seen) { return seen["state"] == state; };
 }
 
-// Runs until it is cancelled.
+// Runs until it is canceled.
 job endless(std::atomic<bool>& ended) {
   return [&ended](job_watch& watch) -> json {
     try {

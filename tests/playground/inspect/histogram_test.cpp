@@ -161,7 +161,7 @@ TEST(Evenness, OfRandomKeysIsLikely) {
 
       const std::optional<double> chance = evenness(judged(filter, static_cast<double>(in)));
 
-      // A page has 4 KiB, so a filter of 19 pages allows no judgement.
+      // A page has 4 KiB, so a filter of 19 pages allows no judgment.
       EXPECT_TRUE(layout == "blocked_page" || chance.has_value());
       EXPECT_GT(chance.value_or(1), 1e-4);
     }

@@ -1,5 +1,5 @@
 // Draws the marks of the current key's cells and the cursor over the squares.
-import type { Colours } from "../lib/colours.svelte";
+import type { Colors } from "../lib/colors.svelte";
 import type { Role } from "../lib/marks";
 import type { Place } from "./sight.svelte";
 
@@ -12,7 +12,7 @@ interface Mark {
 }
 
 /** Roles differ in shape: new cells have a thick bright frame, shared cells stripes, proofs a dashed frame. */
-export function mark(ctx: CanvasRenderingContext2D, colours: Colours, at: Place, { role, faint, stripes }: Mark): void {
+export function mark(ctx: CanvasRenderingContext2D, colors: Colors, at: Place, { role, faint, stripes }: Mark): void {
   const large = at.size >= 16;
   const s = Math.max(at.size - (large ? 2 : 1), 9);
   const x = at.x + (at.size - s) / 2 - (large ? 1 : 0);
@@ -21,9 +21,9 @@ export function mark(ctx: CanvasRenderingContext2D, colours: Colours, at: Place,
   ctx.save();
   if (!large) {
     // If the square is smaller than its mark, draw it again on its own background.
-    ctx.fillStyle = colours.ground;
+    ctx.fillStyle = colors.ground;
     ctx.fillRect(x - 1.5, y - 1.5, s + 3, s + 3);
-    ctx.fillStyle = role === "new" ? colours.fresh : set ? colours.accent : colours.unset;
+    ctx.fillStyle = role === "new" ? colors.fresh : set ? colors.accent : colors.unset;
     ctx.fillRect(x, y, s, s);
   }
   ctx.globalAlpha = faint ? 0.7 : 1;
@@ -38,7 +38,7 @@ export function mark(ctx: CanvasRenderingContext2D, colours: Colours, at: Place,
       ctx.lineTo(x + d + s, y);
     }
     ctx.lineWidth = Math.max(1, s / 22);
-    ctx.strokeStyle = colours.onAccent;
+    ctx.strokeStyle = colors.onAccent;
     ctx.globalAlpha *= 0.75;
     ctx.stroke();
     ctx.globalAlpha = faint ? 0.7 : 1;
@@ -46,17 +46,17 @@ export function mark(ctx: CanvasRenderingContext2D, colours: Colours, at: Place,
   ctx.setLineDash(role !== "proof" ? [] : large ? [4, 3] : [3, 2]);
   ctx.lineWidth = role === "looked" || faint || !large ? 1.5 : role === "new" ? 4 : 3;
   ctx.strokeStyle =
-    role === "new" ? (large ? colours.fresh : colours.text) : role === "looked" ? colours.quiet : colours.maybe;
+    role === "new" ? (large ? colors.fresh : colors.text) : role === "looked" ? colors.quiet : colors.maybe;
   const inset = ctx.lineWidth / 2;
   ctx.strokeRect(x + inset, y + inset, s - 2 * inset, s - 2 * inset);
   ctx.restore();
 }
 
 /** A frame, larger than a small square. */
-export function markCursor(ctx: CanvasRenderingContext2D, colours: Colours, at: Place): void {
+export function markCursor(ctx: CanvasRenderingContext2D, colors: Colors, at: Place): void {
   const s = Math.max(at.size, 8);
   ctx.setLineDash([]);
-  ctx.strokeStyle = colours.text;
+  ctx.strokeStyle = colors.text;
   ctx.lineWidth = 2;
   ctx.strokeRect(at.x + (at.size - s) / 2, at.y + (at.size - s) / 2, s, s);
 }

@@ -1,7 +1,7 @@
 // Draws the visible part of a filter's bits on a canvas: squares shaded by fill ratio, numbers where there is room, and
 // the marks of the current key on top.
 import type { State } from "../lib/api";
-import { colours, type Colours } from "../lib/colours.svelte";
+import { colors, type Colors } from "../lib/colors.svelte";
 import type { Marks } from "../lib/marks";
 import { count } from "../lib/numbers";
 import { t } from "../lib/words.svelte";
@@ -23,7 +23,7 @@ export interface Picture {
 interface Pen {
   ctx: CanvasRenderingContext2D;
   font: string;
-  colours: Colours;
+  colors: Colors;
   grid: Grid;
   top: number;
 }
@@ -47,8 +47,8 @@ export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
   ctx.setTransform(dense, 0, 0, dense, 0, 0);
   ctx.clearRect(0, 0, width, height);
   ctx.imageSmoothingEnabled = false;
-  const pen: Pen = { ctx, font: getComputedStyle(canvas).fontFamily, colours: colours(), grid, top };
-  const lut = shades(pen.colours.unset, pen.colours.accent);
+  const pen: Pen = { ctx, font: getComputedStyle(canvas).fontFamily, colors: colors(), grid, top };
+  const lut = shades(pen.colors.unset, pen.colors.accent);
   const shade = shadeOfValues(filter);
   const { unit, size, segments } = grid;
   const counters = filter.filter.cell_bits === 4;
@@ -66,10 +66,10 @@ export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
   for (const { cell, role } of marks?.cells ?? []) {
     const at = sight.placeOf(cell);
     const stripes = unit > 1 ? "none" : counters ? "beside" : "over";
-    if (at && at.y + at.size >= 0 && at.y <= height) mark(ctx, pen.colours, at, { role, faint: marks!.faint, stripes });
+    if (at && at.y + at.size >= 0 && at.y <= height) mark(ctx, pen.colors, at, { role, faint: marks!.faint, stripes });
   }
   const at = cursor >= 0 ? sight.placeOf(cursor) : null;
-  if (at) markCursor(ctx, pen.colours, at);
+  if (at) markCursor(ctx, pen.colors, at);
 }
 
 // ---- shades ----
@@ -105,10 +105,10 @@ function shadeOfValues(filter: State): Uint8Array {
 
 // ---- a layer ----
 
-function nameLayer({ ctx, font, colours, grid, top }: Pen, filter: State, s: Segment): void {
+function nameLayer({ ctx, font, colors, grid, top }: Pen, filter: State, s: Segment): void {
   const l = filter.facts.layers[s.layer]!;
   ctx.font = `13px ${font}`;
-  ctx.fillStyle = colours.quiet;
+  ctx.fillStyle = colors.quiet;
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
   const words = { layer: s.layer + 1, keys: count(l.keys), capacity: count(l.capacity) };
@@ -118,7 +118,7 @@ function nameLayer({ ctx, font, colours, grid, top }: Pen, filter: State, s: Seg
 const dots = document.createElement("canvas");
 
 /** One pixel per square, scaled up, with gaps between large squares. */
-function fillSquares({ ctx, colours, grid, top }: Pen, { s, from, to, valueOf }: Row, dotOf: (v: number) => number) {
+function fillSquares({ ctx, colors, grid, top }: Pen, { s, from, to, valueOf }: Row, dotOf: (v: number) => number) {
   const { size, columns, left } = grid;
   const rows = Math.ceil((to - from) / columns);
   const wide = Math.min(columns, s.units);
@@ -132,14 +132,14 @@ function fillSquares({ ctx, colours, grid, top }: Pen, { s, from, to, valueOf }:
   const y = s.top - top + (from / columns) * size;
   ctx.drawImage(dots, 0, 0, wide, rows, left, y, wide * size, rows * size);
   if (size < 4) return;
-  ctx.fillStyle = colours.ground;
+  ctx.fillStyle = colors.ground;
   const gap = size >= 16 ? 2 : size >= 8 ? 1 : 0.5;
   for (let x = 1; x <= wide; ++x) ctx.fillRect(left + x * size - gap, y, gap, rows * size);
   for (let r = 1; r <= rows; ++r) ctx.fillRect(left, y + r * size - gap, wide * size, gap);
 }
 
 /** The number of each cell, and the value of each counter. */
-function nameCells({ ctx, font, colours, grid, top }: Pen, row: Row, filter: State, shade: Uint8Array): void {
+function nameCells({ ctx, font, colors, grid, top }: Pen, row: Row, filter: State, shade: Uint8Array): void {
   const { size, columns, left } = grid;
   const { s, from, to, valueOf } = row;
   const counters = filter.filter.cell_bits === 4;
@@ -151,7 +151,7 @@ function nameCells({ ctx, font, colours, grid, top }: Pen, row: Row, filter: Sta
     const x = left + (i % columns) * size + size / 2 - 1;
     const y = s.top - top + Math.floor(i / columns) * size + size / 2;
     const pale = aging && shade[value]! < 140;
-    ctx.fillStyle = value === 0 || pale ? colours.text : colours.onAccent;
+    ctx.fillStyle = value === 0 || pale ? colors.text : colors.onAccent;
     const name = String(s.first + i + filter.filter.first_number);
     if (counters) {
       ctx.font = `9px ${font}`;
@@ -168,12 +168,12 @@ function nameCells({ ctx, font, colours, grid, top }: Pen, row: Row, filter: Sta
 }
 
 /** The values of counters, where there is no room for cell numbers. */
-function countCells({ ctx, font, colours, grid, top }: Pen, { s, from, to, valueOf }: Row): void {
+function countCells({ ctx, font, colors, grid, top }: Pen, { s, from, to, valueOf }: Row): void {
   const { size, columns, left } = grid;
   ctx.font = `${size - 4}px ${font}`;
   ctx.textAlign = "center";
   ctx.textBaseline = "middle";
-  ctx.fillStyle = colours.onAccent;
+  ctx.fillStyle = colors.onAccent;
   for (let i = from; i < to; ++i) {
     const value = valueOf(i);
     if (value === 0) continue;

@@ -120,7 +120,7 @@ export class Experiment<Result> {
 
   #drop(): void {
     ++this.#turn;
-    // Pending requests about the cancelled job are aborted.
+    // Pending requests about the canceled job are aborted.
     this.#asking.abort();
     this.#asking = new AbortController();
     if (this.#job !== "") api.cancel(this.#job).catch(() => undefined);
@@ -130,4 +130,4 @@ export class Experiment<Result> {
 }
 
 // The server cancels jobs that are not polled for long, for example by a sleeping computer.
-const gone: Problem = { code: "not_found", what: "it was cancelled", where: "", expected: "", found: "", way_out: "" };
+const gone: Problem = { code: "not_found", what: "it was canceled", where: "", expected: "", found: "", way_out: "" };

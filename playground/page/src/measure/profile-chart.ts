@@ -7,7 +7,7 @@ import { keysOf, nanoseconds } from "./numbers";
 
 const group = 108;
 const margin = { left: 10, right: 10 };
-const colours = { hash: "var(--chart-1)", probe: "var(--chart-2)", memory: "var(--quiet)" };
+const colors = { hash: "var(--chart-1)", probe: "var(--chart-2)", memory: "var(--quiet)" };
 
 export function heightOf(profiles: Profile[]): number {
   return profiles.length * group + 50;
@@ -78,7 +78,7 @@ export function profileChart(plot: typeof PlotLibrary, profiles: Profile[], widt
         x2: "to",
         y1: (p: Drawn) => top(p.row),
         y2: (p: Drawn) => top(p.row) + 28,
-        fill: (p: Drawn) => colours[p.part],
+        fill: (p: Drawn) => colors[p.part],
         stroke: "var(--ground)",
         strokeWidth: 1,
       }),
@@ -87,14 +87,14 @@ export function profileChart(plot: typeof PlotLibrary, profiles: Profile[], widt
         x2: "at",
         y1: (p: Drawn) => top(p.row) + 29,
         y2: (p: Drawn) => top(p.row) + 42,
-        stroke: (p: Drawn) => colours[p.part],
+        stroke: (p: Drawn) => colors[p.part],
         strokeWidth: 1.5,
       }),
       plot.text(parts, {
         x: "at",
         y: (p: Drawn) => top(p.row) + 52,
         text: "text",
-        fill: (p: Drawn) => colours[p.part],
+        fill: (p: Drawn) => colors[p.part],
         stroke: "var(--ground)",
         strokeWidth: 4,
       }),

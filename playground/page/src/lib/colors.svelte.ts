@@ -1,10 +1,10 @@
-// The page's colours for canvas drawings, which style.css does not reach.
+// The page's colors for canvas drawings, which style.css does not reach.
 
 let theme = $state(0);
 new MutationObserver(() => ++theme).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 
-/** The current colours. Effects that use them run again when they change. */
-export function colours() {
+/** The current colors. Effects that use them run again when they change. */
+export function colors() {
   void theme;
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(name).trim();
@@ -20,4 +20,4 @@ export function colours() {
   };
 }
 
-export type Colours = ReturnType<typeof colours>;
+export type Colors = ReturnType<typeof colors>;
