@@ -60,6 +60,10 @@ struct any_filter::impl {
   std::uint32_t cell_bits = 1;
   static constexpr auto no_keys = static_cast<key_kind>(~0u);
   key_kind takes = no_keys;  // unchanged if the filter's secret is missing
+  // The same if inserting a key takes no more than a call of `single` and counting the key: in memory, and neither a
+  // counting, static or sliding-window filter nor a scheme.
+  key_kind takes_directly = no_keys;
+  key_kind finds_directly = no_keys;  // the same for lookups: all but those in a window, in `unverified` or by a scheme
 
   impl(params p, std::variant<heap_storage, mapped_storage> s)
       : parameters(std::move(p)),
@@ -84,6 +88,9 @@ struct any_filter::impl {
     else if (layout != nullptr && hash != nullptr)
       single = &single_key_calls_of(*layout, *hash);
     is_special = window.has_value();
+    if (single != nullptr && single->insert_integer != nullptr && removals == nullptr && mapped == nullptr)
+      takes_directly = takes;
+    if (single != nullptr) finds_directly = takes;
   }
 
   // From now on, pages are verified before their first use. Pages that determine the positions of cells are verified
@@ -92,6 +99,7 @@ struct any_filter::impl {
     if (pages == nullptr) return;
     unverified = pages;
     is_special = true;
+    finds_directly = no_keys;
     if (window) pages->verify(0, 1);
     if (layout != nullptr && layout->check_bytes != nullptr) {
       pages->verify(0, 1);
@@ -309,6 +317,34 @@ struct any_filter::impl {
       all_removed += remove_source(some, results.empty() ? nullptr : results.data() + first);
     });
     return all_removed;
+  }
+
+  // Inserts a key into any filter; see takes_directly.
+  [[gnu::noinline]] bool insert_indirectly(std::string_view key) {
+    want(key_kind::bytes);
+    want_writable();
+    if (layout == nullptr) return insert_by_scheme(key);
+    if (window) return insert_one_in_window(hash_one(key));
+    return counted(single->insert_bytes(data, parameters.geometry, seed, key), [&] { return hash_one(key); });
+  }
+  [[gnu::noinline]] bool insert_indirectly(std::uint64_t key) {
+    want(key_kind::u64le);
+    want_writable();
+    if (window) return insert_one_in_window(hash_one(key));
+    return counted(single->insert_integer(data, parameters.geometry, seed, key), [&] { return hash_one(key); });
+  }
+
+  // Looks up a key in any filter; see finds_directly.
+  [[gnu::noinline]] bool find_indirectly(std::string_view key) const {
+    want(key_kind::bytes);
+    if (layout == nullptr) return has_by_scheme(key);
+    if (is_special) return has_one_specially(hash_one(key));
+    return single->has_bytes(data, parameters.geometry, seed, key);
+  }
+  [[gnu::noinline]] bool find_indirectly(std::uint64_t key) const {
+    want(key_kind::u64le);
+    if (is_special) return has_one_specially(hash_one(key));
+    return single->has_integer(data, parameters.geometry, seed, key);
   }
 
   // Called after one key was inserted. `hash_it` computes its hash if needed.

@@ -9,21 +9,19 @@
 namespace bloomery {
 
 bool any_filter::insert(std::string_view key) {
-  impl_->want(key_kind::bytes);
-  impl_->want_writable();
-  if (!uses_hashes()) return impl_->insert_by_scheme(key);
   impl& b = *impl_;
-  if (b.window) return b.insert_one_in_window(b.hash_one(key));
-  return b.counted(b.single->insert_bytes(b.data, b.parameters.geometry, b.seed, key), [&] { return b.hash_one(key); });
+  if (b.takes_directly != key_kind::bytes) return b.insert_indirectly(key);
+  const bool is_new = b.single->insert_bytes(b.data, b.parameters.geometry, b.seed, key);
+  b.inserted() += is_new ? 1 : 0;
+  return is_new;
 }
 
 bool any_filter::insert(std::uint64_t key) {
-  impl_->want(key_kind::u64le);
-  impl_->want_writable();
   impl& b = *impl_;
-  if (b.window) return b.insert_one_in_window(b.hash_one(key));
-  return b.counted(b.single->insert_integer(b.data, b.parameters.geometry, b.seed, key),
-                   [&] { return b.hash_one(key); });
+  if (b.takes_directly != key_kind::u64le) return b.insert_indirectly(key);
+  const bool is_new = b.single->insert_integer(b.data, b.parameters.geometry, b.seed, key);
+  b.inserted() += is_new ? 1 : 0;
+  return is_new;
 }
 
 std::uint64_t any_filter::insert(key_span keys, std::span<std::uint8_t> is_new) {
@@ -35,16 +33,13 @@ std::uint64_t any_filter::insert(key_span keys, std::span<std::uint8_t> is_new) 
 
 bool any_filter::may_contain(std::string_view key) const {
   const impl& b = *impl_;
-  b.want(key_kind::bytes);
-  if (!uses_hashes()) return b.has_by_scheme(key);
-  if (b.is_special) return b.has_one_specially(b.hash_one(key));
+  if (b.finds_directly != key_kind::bytes) return b.find_indirectly(key);
   return b.single->has_bytes(b.data, b.parameters.geometry, b.seed, key);
 }
 
 bool any_filter::may_contain(std::uint64_t key) const {
   const impl& b = *impl_;
-  b.want(key_kind::u64le);
-  if (b.is_special) return b.has_one_specially(b.hash_one(key));
+  if (b.finds_directly != key_kind::u64le) return b.find_indirectly(key);
   return b.single->has_integer(b.data, b.parameters.geometry, b.seed, key);
 }
 

@@ -6,12 +6,15 @@
 //   insert     each partition is inserted by one thread, from the regions of all threads
 //
 // Partitioning stops when a region is full and continues after the insertion.
+//
+// Where partitions do not pay, two threads share the work (insert_by_two.hpp).
 #include <bloomery/detail/bulk_insert.hpp>
 
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/memory.hpp>
 
+#include "filters/insert_by_two.hpp"
 #include "kernels/dispatch.hpp"
 #include "platform/machine.hpp"
 
@@ -34,15 +37,19 @@ constexpr std::size_t batch = 1024;  // keys hashed and partitioned together
 
 // A single thread is faster without partitions while the last-level cache helps. On AMD processors, which support more
 // outstanding cache misses, this holds for all measured sizes: in order, a key takes 2.2 ns in a filter of 4 to 15 MB,
-// 2.7 ns in 45 MB and 3.3 ns in 150 MB; by partition it takes 4.1 to 4.4 ns of all threads together. So two threads are
-// faster by partition only beyond the last-level cache.
+// 2.7 ns in 45 MB and 3.3 ns in 150 MB; by partition it takes 4.0 to 4.8 ns of all threads together. Two threads that
+// own half of the blocks each take no longer together than one thread in order. More threads would have to share the
+// bandwidth of the memory, which partitions use less.
 constexpr std::uint64_t worth_it_alone = std::uint64_t{32} << 20;
-constexpr std::uint64_t worth_it_for_two = std::uint64_t{24} << 20;
 
 bool worth_it(std::uint64_t filter_bytes, unsigned threads) {
-  if (threads == 1) return filter_bytes > worth_it_alone && !is_amd();
-  if (threads == 2 && is_amd()) return filter_bytes > worth_it_for_two;
-  return filter_bytes > own_cache_size();
+  if (threads <= 2 && is_amd()) return false;
+  return filter_bytes > (threads == 1 ? worth_it_alone : own_cache_size());
+}
+
+// Within a core's own cache, one thread is as fast.
+bool worth_it_by_two(const bulk_target& target, std::size_t count, unsigned threads) {
+  return threads >= 2 && count >= fewest_for_two && target.geometry.bits / 8 > own_cache_size();
 }
 
 // The size of all regions together: 1.5 times the filter's size, but no more than this or half the filter's size. More
@@ -240,13 +247,14 @@ unsigned threads_for(unsigned wanted) {
 }  // namespace
 
 bool bulk_insert_pays(const bulk_target& target, std::size_t count, unsigned threads) {
-  return plan_for(target, count, threads_for(threads)).has_value();
+  threads = threads_for(threads);
+  return worth_it_by_two(target, count, threads) || plan_for(target, count, threads).has_value();
 }
 
 std::uint64_t bulk_insert(const bulk_target& target, std::size_t count, const hash64s_of_keys& write_hash64s,
                           unsigned threads) {
-  const std::optional<plan> p = plan_for(target, count, threads_for(threads));
-  if (p) {
+  threads = threads_for(threads);
+  if (const std::optional<plan> p = plan_for(target, count, threads)) {
     std::optional<scratch_buffers> scratch;
     try {
       scratch.emplace(target, count, *p);
@@ -255,6 +263,9 @@ std::uint64_t bulk_insert(const bulk_target& target, std::size_t count, const ha
     } catch (const std::bad_alloc&) {
     }
     if (scratch) return insert_by_partition(target, write_hash64s, *p, *scratch);
+  }
+  if (worth_it_by_two(target, count, threads)) {
+    if (const auto all_new = insert_by_two(target, count, write_hash64s)) return *all_new;
   }
   return insert_in_order(target, 0, count, write_hash64s);
 }

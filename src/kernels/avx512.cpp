@@ -272,6 +272,21 @@ struct ops {
     return ~zeros(missing, count) & (~std::uint64_t{0} >> (64 - count));
   }
 
+  // Compressed in registers, because compressed stores are slow on some processors.
+  BLOOMERY_TARGET static std::size_t split(const std::uint64_t* hash64s, std::size_t count, std::uint64_t last_lower,
+                                           std::uint64_t* lower, std::uint64_t* upper) {
+    std::size_t in_lower = 0;
+    std::size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+      const __m512i some = load512(hash64s + i);
+      const __mmask8 below = _mm512_cmple_epu64_mask(some, copies(last_lower));
+      _mm512_storeu_si512(lower + in_lower, _mm512_maskz_compress_epi64(below, some));
+      _mm512_storeu_si512(upper + i - in_lower, _mm512_maskz_compress_epi64(_knot_mask8(below), some));
+      in_lower += static_cast<std::size_t>(__builtin_popcount(below));
+    }
+    return in_lower + plain_ops::split(hash64s + i, count - i, last_lower, lower + in_lower, upper + i - in_lower);
+  }
+
   BLOOMERY_TARGET static void stream(std::uint64_t* to, const std::uint64_t* buffer) {
     for (std::size_t word = 0; word < scatter_buffer; word += 8) {
       _mm512_stream_si512(reinterpret_cast<__m512i*>(to + word), _mm512_load_si512(buffer + word));

@@ -14,6 +14,7 @@
 //   stage<Layout, Form>(words, count, whitening, blocks, choices, offsets)
 //   group_has<Layout, Fetch>(bytes, g, ahead, count, probes)       bit i: key i is present
 //   group_insert<Layout, Fetch>(...)                               bit i: key i is new
+//   split(hash64s, count, last_lower, lower, upper)                as kernel_set::split
 //   stream(to, buffer), fence()               non-temporal store of scatter_buffer words, and the fence after the last
 
 template <class Layout>

@@ -115,6 +115,11 @@ struct kernel_set {
   /// region is full; returns the number of keys processed.
   std::size_t (*scatter)(const partitions& into, const std::uint64_t* hash64s, std::size_t count);
 
+  /// Copies each hash64 to `lower` if it is at most `last_lower`, otherwise to `upper`, in order; both have room for
+  /// `count` words. Returns the number of words in `lower`.
+  std::size_t (*split)(const std::uint64_t* hash64s, std::size_t count, std::uint64_t last_lower, std::uint64_t* lower,
+                       std::uint64_t* upper);
+
   fill_kernel fill_statistics;
 
   /// Whether any layer has the key. The cache lines in all far layers are prefetched before the first one is read. The

@@ -194,6 +194,19 @@ struct plain_ops {
     return plain_group_insert<Layout, Fetch>(bytes, g, ahead, count, probes);
   }
 
+  // Without a branch on the hash, which would be mispredicted for every other key.
+  BLOOMERY_TARGET static std::size_t split(const std::uint64_t* hash64s, std::size_t count, std::uint64_t last_lower,
+                                           std::uint64_t* lower, std::uint64_t* upper) {
+    std::size_t in_lower = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t hash64 = hash64s[i];
+      lower[in_lower] = hash64;
+      upper[i - in_lower] = hash64;
+      in_lower += static_cast<std::size_t>(hash64 <= last_lower);
+    }
+    return in_lower;
+  }
+
   BLOOMERY_TARGET static void stream(std::uint64_t* to, const std::uint64_t* buffer) {
     __builtin_memcpy(to, buffer, scatter_buffer * sizeof *to);
   }

@@ -48,6 +48,7 @@ const kernel_set BLOOMERY_SET = {
     {insert<ops::blocked>, has<ops::blocked>, BLOOMERY_NAMESPACE::blocked_insert, BLOOMERY_NAMESPACE::blocked_has},
     hash64s,
     scatter,
+    ops::split,
     {fill_ops::ones, fill_ops::common_ones, fill_ops::split_block, fill_ops::split_block512, fill_ops::blocked},
     layers_have,
 };

@@ -1,7 +1,8 @@
 // insert_all, compared with inserting keys one by one: the same bytes for any order and number of threads.
 //
 // With three threads or more, filters larger than a core's private cache are filled partition by partition. With one or
-// two threads, this depends on the processor, so tests of partitions use more.
+// two threads, this depends on the processor, so tests of partitions use more. insert_by_two_test.cpp tests two threads
+// that own half of the blocks each.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bulk_insert.hpp>
 #include <bloomery/filter.hpp>
@@ -338,26 +339,34 @@ TEST(BulkInsertStatistic, OfMoreKeysThanRegionsHoldGivesTheBytesOfOneByOneWithAn
                 threads);
 
     EXPECT_TRUE(equal({actual.data(), actual.size()}, expected.content));
-    if (threads > 1) {
+    if (threads > 2) {
       EXPECT_LE(watched<layouts::split_block512>::widest, own_cache_size());
     }
   }
 }
 
-// By partition, calls take keys from one partition, in order from the whole filter.
-TEST(BulkInsertPlan, TwoThreadsMakePartitionsBeyondTheLastLevelCache) {
-  const auto hash64s = integer_keys(200'000, 9);
-  const geometry beyond = geometry_of<layouts::split_block512>(25 * mebibyte_bits);
-  heap_storage bytes_beyond(beyond.bits / 8);
+// By partition, calls take keys from one partition; by two threads, from one half of the filter.
+TEST(BulkInsertPlan, TwoThreadsNeverInsertIntoTheSameHalf) {
+  using layout = layouts::split_block512;
+  const auto hash64s = integer_keys(400'000, 9);
+  const geometry g = geometry_of<layout>(large());
+  heap_storage into(g.bits / 8);
 
-  bulk_insert(watched<layouts::split_block512>::target(bytes_beyond.data(), beyond), hash64s.size(),
-              handing_out(hash64s), 2);
+  bulk_insert(watched<layout>::target(into.data(), g), hash64s.size(), handing_out(hash64s), 2);
 
-  EXPECT_LE(watched<layouts::split_block512>::widest, own_cache_size());
-  if (!is_amd()) return;
-  const geometry within = geometry_of<layouts::split_block512>(23 * mebibyte_bits);
-  heap_storage bytes_within(within.bits / 8);
-  EXPECT_FALSE(bulk_insert_pays(bulk_target_of<layouts::split_block512>(bytes_within.data(), within), 200'000, 2));
+  EXPECT_TRUE(bulk_insert_pays(bulk_target_of<layout>(into.data(), g), hash64s.size(), 2));
+  EXPECT_LE(watched<layout>::widest, is_amd() ? g.bits / 16 + 64 : own_cache_size());
+}
+
+TEST(BulkInsertPlan, FewKeysAndSmallFiltersTakeOneThread) {
+  using layout = layouts::split_block512;
+  const geometry small = geometry_of<layout>(8 * own_cache_size() / 2);
+  const geometry g = geometry_of<layout>(large());
+  heap_storage into(g.bits / 8);
+
+  EXPECT_FALSE(bulk_insert_pays(bulk_target_of<layout>(into.data(), small), 10'000'000, 2));
+  EXPECT_FALSE(bulk_insert_pays(bulk_target_of<layout>(into.data(), g), 10'000'000, 1) && is_amd());
+  EXPECT_FALSE(bulk_insert_pays(bulk_target_of<layout>(into.data(), g), 1000, 2));
 }
 
 TEST(Hash64sOf, AreTheLow64BitsOfHashes) {

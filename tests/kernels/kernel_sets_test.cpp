@@ -1,5 +1,5 @@
-// The other functions of a kernel set, compared with plain loops: hash64s, the scatter into partitions, and counts of
-// bits.
+// The other functions of a kernel set, compared with plain loops: hash64s, the split and the scatter into partitions,
+// and counts of bits.
 //
 // KernelSet runs once for each set of this build. Sets that this processor cannot run are skipped.
 #include <bloomery/detail/bits.hpp>
@@ -34,7 +34,7 @@ using bloomery_tests::key_words;
 using bloomery_tests::under_sanitizer;
 using kernels::kernel_set;
 
-// ---- hash64s and scatter --------------------------------------------------------------------------------------------
+// ---- hash64s, split and scatter -------------------------------------------------------------------------------------
 
 class KernelSet : public testing::TestWithParam<const kernel_set*> {
  protected:
@@ -57,6 +57,25 @@ TEST_P(KernelSet, WritesTheHash64OfEachHash) {
         ASSERT_EQ(hash64s[i], keys.hash(i).hash64)
             << "key " << i << " of " << count << ", form " << static_cast<int>(form);
       }
+    }
+  }
+}
+
+TEST_P(KernelSet, SplitsHashesInOrder) {
+  for (const std::size_t count : counts) {
+    const auto words = key_words(count, count);
+    const fenced<std::uint64_t> from(count), lower(count), upper(count);
+    std::copy(words.begin(), words.end(), from.data());
+    const std::uint64_t middle = count == 0 ? 0 : words[count / 2];  // equal to a word: belongs to the lower ones
+    for (const std::uint64_t last_lower : {std::uint64_t{0}, middle, ~std::uint64_t{0}}) {
+      std::vector<std::uint64_t> expected_lower, expected_upper;
+      for (const std::uint64_t word : words) (word <= last_lower ? expected_lower : expected_upper).push_back(word);
+
+      const std::size_t in_lower = GetParam()->split(from.data(), count, last_lower, lower.data(), upper.data());
+
+      ASSERT_EQ(in_lower, expected_lower.size());
+      EXPECT_TRUE(std::equal(expected_lower.begin(), expected_lower.end(), lower.data()));
+      EXPECT_TRUE(std::equal(expected_upper.begin(), expected_upper.end(), upper.data()));
     }
   }
 }

@@ -21,13 +21,14 @@ using hash64s_of_keys = function_ref<void(std::size_t first, std::size_t count, 
 /// The keys are partitioned by block, such that the blocks of a partition fit into a core's private cache, and then
 /// inserted partition by partition. So memory is accessed sequentially, and each partition belongs to one thread. This
 /// takes scratch memory of at most 64 MiB, or half the filter's size if that is more, plus write buffers. If that is
-/// not available, or partitioning would not be faster, keys are inserted in order. The bytes are the same as after
-/// inserting one by one. The number of new keys is the same with one thread; with several it may differ by a few false
-/// positives.
+/// not available, or partitioning would not be faster, keys are inserted in order, by two threads if that is faster.
+/// The bytes are the same as after inserting one by one. The number of new keys is the same with one thread; with
+/// several it may differ by a few false positives.
 std::uint64_t bulk_insert(const bulk_target& target, std::size_t count, const hash64s_of_keys& write_hash64s,
                           unsigned threads);
 
-/// Whether bulk_insert() would partition `count` keys. Otherwise inserting in order avoids a copy of the hashes.
+/// Whether bulk_insert() would partition `count` keys or use two threads. Otherwise inserting in order avoids a copy of
+/// the hashes.
 bool bulk_insert_pays(const bulk_target& target, std::size_t count, unsigned threads);
 
 }  // namespace bloomery
