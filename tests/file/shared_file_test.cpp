@@ -4,41 +4,18 @@
 #include <bloomery/mapped_storage.hpp>
 
 #include "file/sample_file.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
 #include "support/processes.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <signal.h>
 #include <unistd.h>
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <stdexcept>
-#include <string>
-#include <string_view>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::error_of;
-using bloomery_tests::has_all_samples;
-using bloomery_tests::message;
-using bloomery_tests::read_file;
-using bloomery_tests::sample_filter;
-using bloomery_tests::sample_params;
-using bloomery_tests::sample_texts;
-using bloomery_tests::save_sample;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::start_child;
-using bloomery_tests::wait_for;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace bloomery_tests;
 
 // ---- locks ----------------------------------------------------------------------------------------------------------
 
