@@ -35,8 +35,7 @@ TEST(UnwritableFile, OnAFullDiskIsAnErrorOfInputAndOutput) {
 }
 
 TEST(UnwritableFile, BeyondTheLimitOnFileSizesLeavesTheOldOne) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const bytes before = read_file(folder / "f");
 
   const int status = status_of_child([&] {

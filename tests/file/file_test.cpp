@@ -114,8 +114,7 @@ TEST(File, RefusesToWriteAHeaderItWouldNotRead) {
 // ---- replacing ------------------------------------------------------------------------------------------------------
 
 TEST(File, IsReplacedAsAWholeWhileOthersReadTheOldOne) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const any_filter old = any_filter::open(folder / "f");
   any_filter empty(sample_params);
 
@@ -128,34 +127,13 @@ TEST(File, IsReplacedAsAWholeWhileOthersReadTheOldOne) {
 }
 
 TEST(File, BehindALinkIsReplacedNotTheLink) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   std::filesystem::create_symlink(folder / "f", folder / "link");
 
   any_filter(sample_params).save(folder / "link");
 
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
   EXPECT_EQ(any_filter::open(folder / "f").fill_ratio(), 0);
-}
-
-TEST(File, CreatedOverAnOldOneStartsEmpty) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-
-  any_filter::create(folder / "f", sample_params).close();
-
-  EXPECT_EQ(any_filter::load(folder / "f").fill_ratio(), 0);
-}
-
-TEST(File, OpenedForReadingRefusesToBeChanged) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-  any_filter reader = any_filter::open(folder / "f");
-
-  EXPECT_EQ(code_of([&] { reader.insert("key"); }), errc::not_permitted);
-  EXPECT_EQ(code_of([&] { reader.merge(sample_filter()); }), errc::not_permitted);
-  EXPECT_EQ(code_of([&] { reader.clear(); }), errc::not_permitted);
-  EXPECT_TRUE(has_all_samples(reader));
 }
 
 // ---- clean close ----------------------------------------------------------------------------------------------------
@@ -189,8 +167,7 @@ TEST(CleanClose, WritesChecksumsOfExactlyThePagesThatChanged) {
 }
 
 TEST(CleanClose, WritesItsStateIntoTheOtherSlotEachTime) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   for (std::uint64_t session = 1; session <= 3; ++session) {
     any_filter::open(folder / "f", {.mode = access::read_write}).close();
     const bytes file = read_file(folder / "f");
@@ -249,8 +226,7 @@ TEST(Count, OfANewFileIsCounted) {
 }
 
 TEST(Count, OfAnUnknownKindIsADamagedSlot) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const auto with_count = [&](std::uint32_t count) {
     bytes file = read_file(folder / "f");
     for (const std::size_t slot : slot_offsets) {
@@ -265,16 +241,6 @@ TEST(Count, OfAnUnknownKindIsADamagedSlot) {
   EXPECT_EQ(with_count(1), std::nullopt);
   EXPECT_EQ(with_count(2), errc::damaged);
   EXPECT_EQ(with_count(0x100), errc::damaged);
-}
-
-TEST(CleanClose, OfAReaderChangesNothing) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-  const bytes before = read_file(folder / "f");
-
-  any_filter::open(folder / "f").close();
-
-  EXPECT_EQ(read_file(folder / "f"), before);
 }
 
 }  // namespace

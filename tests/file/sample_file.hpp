@@ -35,6 +35,12 @@ inline bloomery::any_filter sample_filter() {
 
 inline void save_sample(const std::string& path) { sample_filter().save(path, "made by a test"); }
 
+/// A folder with the sample as its file "f".
+class folder_with_sample : public scratch_folder {
+ public:
+  folder_with_sample() { save_sample(*this / "f"); }
+};
+
 inline bool has_all_samples(const bloomery::any_filter& filter) {
   const auto texts = sample_texts();
   return std::all_of(texts.begin(), texts.end(), [&](const std::string& text) { return filter.may_contain(text); });

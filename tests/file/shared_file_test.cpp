@@ -10,8 +10,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <stdexcept>
-
 namespace bloomery {
 namespace {
 
@@ -20,8 +18,7 @@ using namespace bloomery_tests;
 // ---- locks ----------------------------------------------------------------------------------------------------------
 
 TEST(SharedFile, HasOneWriterAndManyReaders) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
 
   const auto second = error_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); });
@@ -51,8 +48,7 @@ TEST(SharedFile, IsLockedFromItsCreationOn) {
 }
 
 TEST(SharedFile, IsWaitedFor) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const message locked, release;
   const pid_t child = start_child([&] {
     any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
@@ -79,18 +75,8 @@ TEST(SharedFile, IsWaitedFor) {
   EXPECT_EQ(second.insert_count(), sample_filter().insert_count() + 1);
 }
 
-TEST(SharedFile, IsNotWaitedForByWhoThrows) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-  any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
-  const auto give_up = [](const std::string&) { throw std::runtime_error("no patience"); };
-
-  EXPECT_THROW(any_filter::open(folder / "f", {.mode = access::read_write, .waiting = give_up}), std::runtime_error);
-}
-
 TEST(SharedFile, ThatWasReplacedMeanwhileIsTheNewOne) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   any_filter(sample_params).save(folder / "new", "the new one");
   any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
 

@@ -42,8 +42,7 @@ TEST(SyncedFile, IsOnTheDiskBeforeItsNameAndTheNameBeforeTheCallReturns) {
 }
 
 TEST(SyncedFile, IsMarkedDirtyBeforeItChangesAndCleanAfterItsPagesAreOnTheDisk) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   std::vector<bool> clean;  // as the file says at each sync
   const watched_syncs watched([&](int) {
     clean.push_back(inspect(folder / "f", file_check::header).info.clean);

@@ -81,8 +81,7 @@ std::vector<std::string> names_in(const scratch_folder& folder) {
 
 TEST(UnfinishedFile, OfAKilledProcessIsReplacedOrRemoved) {
   for (const bool unnamed : {true, false}) {
-    const scratch_folder folder;
-    save_sample(folder / "f");
+    const folder_with_sample folder;
     has_unnamed_files = unnamed;
 
     write_file(folder / "f.unfinished", bytes(100'000, 7));
@@ -143,8 +142,7 @@ TEST(UnfinishedFile, IsNeverALinkToAnotherFile) {
 }
 
 TEST(UnfinishedFile, IsAbsentAfterAReplacementThatIsNotPublished) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const bytes before = read_file(folder / "f");
   for (const bool unnamed : {true, false}) {
     has_unnamed_files = unnamed;
@@ -190,8 +188,7 @@ TEST(UnfinishedFile, OfSomeOtherKindHasItsModeAndReplacesNothingUnasked) {
 // ---- file systems without locks -------------------------------------------------------------------------------------
 
 TEST(FileSystemWithoutLocks, IsReportedAndNotTakenForAnotherWriter) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   for (const int number : {ENOLCK, EOPNOTSUPP, ENOSYS, EINVAL}) {
     const failing_locks failing(number);
     const auto opened = error_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); });
@@ -235,8 +232,7 @@ TEST(FileSystemWithoutLocks, IsUsedWhereTheCallerAllowsIt) {
 }
 
 TEST(FileSystemWithLocks, UsesThemThoughTheCallerNeedsNone) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write, .no_lock = true});
 
   EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.mode = access::read_write, .no_lock = true}); }),
