@@ -4,32 +4,20 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 
 #include "app/advice_text.hpp"
+#include "support/test.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <optional>
-#include <random>
 #include <regex>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using namespace bloomery_tests;
 using ::testing::Not;
 
 const option* find(const advice& a, structure s) {

@@ -1,35 +1,18 @@
 // Decoders of compressed input: truncated or damaged data gives an error or the original text, never another text.
 #include "cli/io/decompress.hpp"
 
-#include "support/errors.hpp"
-
-#include <bloomery/error.hpp>
+#include "support/test.hpp"
 
 #include <bzlib.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <lz4frame.h>
 #include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-
 namespace bloomery::cli {
 namespace {
 
-using bloomery_tests::error_of;
-using testing::HasSubstr;
+using namespace bloomery_tests;
 
 // Bytes that arrive a few at a time.
 class pieces final : public byte_source {

@@ -7,18 +7,11 @@
 
 #include <bloomery/any_filter.hpp>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <regex>
 #include <set>
 #include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace bloomery::cli {
 
@@ -26,9 +19,7 @@ using namespace app;
 
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace bloomery_tests;
 using testing::Le;
 
 experiment small_experiment(params wanted) {

@@ -1,16 +1,10 @@
 // Sets of keys in memory, compared with std::unordered_set, also for colliding hashes.
 #include "cli/io/key_table.hpp"
 
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
-#include <cmath>
-#include <cstdint>
-#include <random>
-#include <string>
 #include <thread>
 #include <unordered_set>
-#include <utility>
-#include <vector>
 
 namespace bloomery::cli {
 namespace {

@@ -1,16 +1,7 @@
 // Parsing and formatting of numbers as people write them.
 #include "app/numbers.hpp"
 
-#include "support/errors.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
+#include "support/test.hpp"
 
 namespace bloomery::cli {
 
@@ -18,9 +9,7 @@ using namespace app;
 
 namespace {
 
-using bloomery_tests::code_of;
-using bloomery_tests::error_of;
-using testing::HasSubstr;
+using namespace bloomery_tests;
 
 TEST(ParseCount, TakesCountsAsPeopleWriteThem) {
   const std::pair<const char*, std::uint64_t> cases[] = {{"0", 0},

@@ -1,29 +1,14 @@
 // Records of CSV and JSON Lines: the same records and keys, however the text is split into chunks.
 #include "cli/io/records.hpp"
 
-#include "support/files.hpp"
+#include "support/test.hpp"
 
-#include <bloomery/error.hpp>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <random>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace bloomery::cli {
 namespace {
 
-using bloomery_tests::scratch_folder;
-using bloomery_tests::write_file;
-using testing::ElementsAre;
+using namespace bloomery_tests;
 
 chunk chunk_of(const std::string& text, std::size_t slack = 0) {
   static const std::string name = "test";

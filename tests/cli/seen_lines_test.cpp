@@ -2,29 +2,20 @@
 // A window in a file gives the same answers as its copy in memory, whenever the lines are written.
 #include "cli/commands/seen_lines.hpp"
 
-#include "support/files.hpp"
-
 #include <bloomery/any_filter.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
+#include "support/test.hpp"
+
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdint>
-#include <memory>
 #include <set>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace bloomery::cli {
 namespace {
 
-using bloomery_tests::scratch_folder;
+using namespace bloomery_tests;
 
 constexpr std::uint64_t slice = 1000;  // milliseconds of a generation
 constexpr std::uint64_t start = 1'700'000'000'000;

@@ -7,46 +7,16 @@
 
 #include "file/format.hpp"
 #include "file/sample_file.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <iterator>
-#include <limits>
-#include <optional>
-#include <string>
 
 namespace bloomery {
 namespace {
 
-using namespace std::string_literals;
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::copy_of;
-using bloomery_tests::error_of;
-using bloomery_tests::get;
-using bloomery_tests::page;
-using bloomery_tests::patched_file;
-using bloomery_tests::put;
-using bloomery_tests::read_file;
-using bloomery_tests::sample_filter;
-using bloomery_tests::save_sample;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::slot_offsets;
-using bloomery_tests::with_header;
-using bloomery_tests::write_file;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace bloomery_tests;
 
 // ---- damage ---------------------------------------------------------------------------------------------------------
 
@@ -56,8 +26,7 @@ bool in_a_slot(std::size_t offset) {
 }
 
 TEST(DamagedFile, WithAnyBitOfItsHeaderFlippedIsRefusedOrServedFromTheOtherSlot) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const patched_file file(folder / "f");
   const bytes payload = copy_of(sample_filter().bytes());
   for (std::size_t offset = 0; offset < page; ++offset) {
@@ -88,18 +57,6 @@ TEST(DamagedFile, WithAnyBitOfItsHeaderFlippedIsRefusedOrServedFromTheOtherSlot)
   EXPECT_THAT(inspect(folder / "f", file_check::payload).problems, IsEmpty());
 }
 
-TEST(DamagedFile, WithBothSlotsGoneIsRefused) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-  const patched_file file(folder / "f");
-
-  file.flip(slot_offsets[0], 1);
-  file.flip(slot_offsets[1] + 63, 1);
-
-  EXPECT_EQ(code_of([&] { any_filter::open(folder / "f"); }), errc::damaged);
-  EXPECT_EQ(code_of([&] { any_filter::load(folder / "f"); }), errc::damaged);
-}
-
 TEST(DamagedFile, WithOneSlotGoneIsMendedByTheNextWriter) {
   const scratch_folder folder;
   for (const std::size_t at : slot_offsets) {
@@ -118,8 +75,7 @@ TEST(DamagedFile, WithOneSlotGoneIsMendedByTheNextWriter) {
 }
 
 TEST(DamagedFile, CutShortAnywhereIsRefused) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const std::size_t whole = std::filesystem::file_size(folder / "f");
   const patched_file file(folder / "f");
   const auto expect_refused = [&](std::size_t length) {
@@ -149,8 +105,7 @@ TEST(DamagedFile, CutShortAnywhereIsRefused) {
 }
 
 TEST(DamagedFile, WithAPayloadByteFlippedNamesThePageWhereItIsRead) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const patched_file file(folder / "f");
   for (std::size_t offset = page; offset < 4 * page;
        offset += offset % page == 0 || offset % page == page - 1 ? 1 : 91) {
@@ -178,43 +133,40 @@ TEST(DamagedFile, WithAPayloadByteFlippedNamesThePageWhereItIsRead) {
   }
 }
 
-TEST(DamagedFile, WithAChecksumFlippedIsFoundOut) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-  const patched_file file(folder / "f");
-  for (std::size_t offset = 4 * page; offset < 4 * page + 24; ++offset) {
-    file.flip(offset, 0x10);
-    EXPECT_EQ(code_of([&] { any_filter::load(folder / "f"); }), errc::damaged) << offset;
+TEST(DamagedFile, WithItsStateItsMetadataOrAChecksumFlippedIsRefused) {
+  struct {
+    const char* what;
+    std::vector<std::size_t> flipped;
+    bool at_once = true;  // without reading the payload
+  } const cases[] = {
+      {"both slots", {slot_offsets[0], slot_offsets[1] + 63}},
+      {"metadata", {4 * page + 24}},
+      {"first checksum", {4 * page}, false},
+      {"first checksum, last byte", {4 * page + 7}, false},
+      {"second checksum", {4 * page + 11}, false},
+      {"last checksum", {4 * page + 23}, false},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.what);
+    const folder_with_sample folder;
+    for (const std::size_t offset : c.flipped) patched_file(folder / "f").flip(offset, 1);
+
+    EXPECT_EQ(code_of([&] { any_filter::load(folder / "f"); }), errc::damaged);
     EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.check = file_check::payload}); }), errc::damaged);
-    file.flip(offset, 0x10);
+    EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.check = file_check::header}); }).has_value(), c.at_once);
+    EXPECT_EQ(inspect(folder / "f").usable, !c.at_once);
   }
-}
-
-TEST(DamagedFile, WithMetadataFlippedIsRefused) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-  const patched_file file(folder / "f");
-
-  file.flip(4 * page + 24, 1);
-
-  EXPECT_EQ(code_of([&] { any_filter::open(folder / "f"); }), errc::damaged);
-  EXPECT_FALSE(inspect(folder / "f").usable);
 }
 
 // ---- other files, and false headers ---------------------------------------------------------------------------------
 
 TEST(ForeignFile, OfAnotherVersionIsToldApart) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   bytes file = read_file(folder / "f");
   put<std::uint32_t>(file, 8, 2);  // no other change: a later version may have its checksum elsewhere
   write_file(folder / "f", file);
 
-  const auto refused = error_of([&] { any_filter::open(folder / "f"); });
-
-  ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->code(), errc::wrong_version);
-  EXPECT_THAT(refused->what(), HasSubstr("expected version 1, found 2"));
+  EXPECT_ERROR(any_filter::open(folder / "f"), errc::wrong_version, "expected version 1, found 2");
 }
 
 TEST(ForeignFile, OfOtherBytesIsNotAFilter) {
@@ -247,16 +199,9 @@ TEST(ForeignFile, ThatIsNotARegularFileIsRefusedAtOnce) {
 }
 
 TEST(ForeignFile, WithAFalseHeaderUnderAValidChecksumIsRefused) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const bytes good = read_file(folder / "f");
   const auto most = std::numeric_limits<std::uint64_t>::max();
-  const auto name = [](std::size_t at, const std::string& text) {
-    return [=](bytes& h) {
-      std::fill_n(h.begin() + static_cast<std::ptrdiff_t>(at), 32, 0);
-      std::copy(text.begin(), text.end(), h.begin() + static_cast<std::ptrdiff_t>(at));
-    };
-  };
   const auto number = [](std::size_t at, auto value) { return [=](bytes& h) { put(h, at, value); }; };
   // A geometry that needs a longer file than this one.
   const auto bits = [](std::uint64_t count) {
@@ -270,37 +215,37 @@ TEST(ForeignFile, WithAFalseHeaderUnderAValidChecksumIsRefused) {
     std::function<void(bytes&)> tamper;
     errc code = errc::damaged;
   } const cases[] = {
-      {"another header length", number(12, std::uint32_t{8192})},
+      {"another header length", u32(12, 8192)},
       {"no layout", name(16, "")},
       {"a layout and a scheme", name(48, "perl")},
       {"no hash", name(80, "")},
       {"an unreadable name", name(16, "class\nic")},
       {"a name without end", name(16, std::string(32, 'c'))},
       {"bytes after a name", [](bytes& h) { h[40] = 'x'; }},
-      {"a key kind of 2", number(112, std::uint32_t{2})},
-      {"a key kind of 2^32 - 1", number(112, ~std::uint32_t{0})},
-      {"cells of 4 bits", number(116, std::uint32_t{4})},
+      {"a key kind of 2", u32(112, 2)},
+      {"a key kind of 2^32 - 1", u32(112, ~0u)},
+      {"cells of 4 bits", u32(116, 4)},
       {"no bits", bits(0)},
       {"2^64 - 1 bits", bits(most)},
-      {"2^64 - 1 bits in a header of the old length", number(128, most)},
+      {"2^64 - 1 bits in a header of the old length", u64(128, most)},
       {"2^63 bits", bits(std::uint64_t{1} << 63)},
       {"2^50 bits", bits(std::uint64_t{1} << 50)},
       {"a page more", bits(80'001 + 32'768)},
       {"a page less", bits(80'001 - 32'768)},
-      {"no probes", number(136, std::uint32_t{0})},
-      {"256 probes", number(136, std::uint32_t{256})},
-      {"2^32 - 1 probes", number(136, ~std::uint32_t{0})},
-      {"something after the probes", number(140, std::uint32_t{1})},
+      {"no probes", u32(136, 0)},
+      {"256 probes", u32(136, 256)},
+      {"2^32 - 1 probes", u32(136, ~0u)},
+      {"something after the probes", u32(140, 1)},
       {"a rate that is not a number", number(152, std::numeric_limits<double>::quiet_NaN())},
       {"a rate of 2", number(152, 2.0)},
       {"a rate below 0", number(152, -0.5)},
       {"a rate of infinity", number(152, std::numeric_limits<double>::infinity())},
-      {"2^64 - 1 bytes of metadata", number(160, most)},
-      {"1 MiB + 1 of metadata", number(160, (std::uint64_t{1} << 20) + 1)},
-      {"1 MiB of metadata that is not there", number(160, std::uint64_t{1} << 20)},
-      {"other metadata", number(168, std::uint64_t{1})},
-      {"another length", number(176, std::uint64_t{4096})},
-      {"a length of 2^64 - 1", number(176, most)},
+      {"2^64 - 1 bytes of metadata", u64(160, most)},
+      {"1 MiB + 1 of metadata", u64(160, (std::uint64_t{1} << 20) + 1)},
+      {"1 MiB of metadata that is not there", u64(160, std::uint64_t{1} << 20)},
+      {"other metadata", u64(168, 1)},
+      {"another length", u64(176, 4096)},
+      {"a length of 2^64 - 1", u64(176, most)},
       {"a check value without a secret", [](bytes& h) { h[184] = 1; }},
       {"a keyed hash without a check value", name(80, "siphash")},
       {"bytes in the reserved part", [](bytes& h) { h[192] = 1; }},
@@ -330,8 +275,7 @@ TEST(ForeignFile, WithAFalseHeaderUnderAValidChecksumIsRefused) {
 
 // The FPR at 2^64 keys and 255 probes takes a second to compute: open() must not compute it.
 TEST(ForeignFile, WithAnAbsurdCapacityOpensWithoutComputingItsRate) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const bytes file = with_header(read_file(folder / "f"), [](bytes& h) {
     put(h, 136, std::uint32_t{255});
     put(h, 144, ~std::uint64_t{0});

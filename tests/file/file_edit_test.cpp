@@ -1,33 +1,20 @@
 // file_edit, which replaces a file at commit(), and files of counting filters, which are changed by it.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/measure.hpp>
 
-#include "support/errors.hpp"
-#include "support/files.hpp"
 #include "support/processes.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstddef>
-#include <filesystem>
 #include <iterator>
-#include <optional>
-#include <string>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::code_of;
-using bloomery_tests::read_file;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::write_file;
-using testing::HasSubstr;
+using namespace bloomery_tests;
 
 // ---- files of counting filters --------------------------------------------------------------------------------------
 

@@ -4,12 +4,8 @@
 #include <bloomery/mapped_storage.hpp>
 
 #include "file/sample_file.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
 #include "support/processes.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -17,28 +13,12 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
 #include <iterator>
-#include <optional>
-#include <string>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::error_of;
-using bloomery_tests::page;
-using bloomery_tests::read_file;
-using bloomery_tests::sample_filter;
-using bloomery_tests::sample_params;
-using bloomery_tests::sample_texts;
-using bloomery_tests::save_sample;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::status_of_child;
-using testing::HasSubstr;
+using namespace bloomery_tests;
 
 // ---- files that cannot be written -----------------------------------------------------------------------------------
 
@@ -55,8 +35,7 @@ TEST(UnwritableFile, OnAFullDiskIsAnErrorOfInputAndOutput) {
 }
 
 TEST(UnwritableFile, BeyondTheLimitOnFileSizesLeavesTheOldOne) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const bytes before = read_file(folder / "f");
 
   const int status = status_of_child([&] {

@@ -9,43 +9,14 @@
 
 #include "file/format.hpp"
 #include "file/sample_file.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
+#include "support/test.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
 #include <iterator>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using namespace std::string_literals;
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::copy_of;
-using bloomery_tests::get;
-using bloomery_tests::has_all_samples;
-using bloomery_tests::page;
-using bloomery_tests::put;
-using bloomery_tests::read_file;
-using bloomery_tests::sample_filter;
-using bloomery_tests::sample_params;
-using bloomery_tests::sample_texts;
-using bloomery_tests::save_sample;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::slot_offsets;
-using bloomery_tests::write_file;
-using testing::IsEmpty;
+using namespace bloomery_tests;
 
 // ---- round trips ----------------------------------------------------------------------------------------------------
 
@@ -97,27 +68,6 @@ TEST(File, MadeInPlaceEqualsASavedOneButForItsSlots) {
   EXPECT_EQ(seen.info.counts.inserted, sample_filter().insert_count());
 }
 
-TEST(File, IsAddedToInPlace) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-  any_filter expected = sample_filter();
-  for (int session = 0; session < 3; ++session) {
-    any_filter filter = any_filter::open(folder / "f", {.mode = access::read_write});
-    EXPECT_EQ(filter.insert_count(), expected.insert_count());
-    const std::string key = "session " + std::to_string(session);
-
-    EXPECT_TRUE(filter.insert(key));
-    EXPECT_TRUE(expected.insert(key));
-    filter.close();
-
-    const any_filter reopened = any_filter::open(folder / "f", {.check = file_check::payload});
-    EXPECT_TRUE(reopened.opened_from()->clean);
-    EXPECT_EQ(reopened.opened_from()->metadata, "made by a test");
-    EXPECT_EQ(reopened.insert_count(), expected.insert_count());
-    EXPECT_EQ(copy_of(reopened.bytes()), copy_of(expected.bytes()));
-  }
-}
-
 TEST(File, IsClosedByTheDestructorToo) {
   const scratch_folder folder;
   { any_filter::create(folder / "f", sample_params).insert("key"); }
@@ -126,19 +76,6 @@ TEST(File, IsClosedByTheDestructorToo) {
   EXPECT_TRUE(reopened.opened_from()->clean);
   EXPECT_TRUE(reopened.may_contain("key"));
   EXPECT_EQ(reopened.insert_count(), 1u);
-}
-
-TEST(File, IsClearedInPlace) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-  any_filter filter = any_filter::open(folder / "f", {.mode = access::read_write});
-
-  filter.clear();
-  filter.close();
-
-  const any_filter reopened = any_filter::open(folder / "f", {.check = file_check::payload});
-  EXPECT_EQ(reopened.insert_count(), 0u);
-  EXPECT_EQ(reopened.fill_ratio(), 0);
 }
 
 TEST(File, TakesMetadataUpToAMebibyte) {
@@ -177,8 +114,7 @@ TEST(File, RefusesToWriteAHeaderItWouldNotRead) {
 // ---- replacing ------------------------------------------------------------------------------------------------------
 
 TEST(File, IsReplacedAsAWholeWhileOthersReadTheOldOne) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const any_filter old = any_filter::open(folder / "f");
   any_filter empty(sample_params);
 
@@ -191,34 +127,13 @@ TEST(File, IsReplacedAsAWholeWhileOthersReadTheOldOne) {
 }
 
 TEST(File, BehindALinkIsReplacedNotTheLink) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   std::filesystem::create_symlink(folder / "f", folder / "link");
 
   any_filter(sample_params).save(folder / "link");
 
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
   EXPECT_EQ(any_filter::open(folder / "f").fill_ratio(), 0);
-}
-
-TEST(File, CreatedOverAnOldOneStartsEmpty) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-
-  any_filter::create(folder / "f", sample_params).close();
-
-  EXPECT_EQ(any_filter::load(folder / "f").fill_ratio(), 0);
-}
-
-TEST(File, OpenedForReadingRefusesToBeChanged) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-  any_filter reader = any_filter::open(folder / "f");
-
-  EXPECT_EQ(code_of([&] { reader.insert("key"); }), errc::not_permitted);
-  EXPECT_EQ(code_of([&] { reader.merge(sample_filter()); }), errc::not_permitted);
-  EXPECT_EQ(code_of([&] { reader.clear(); }), errc::not_permitted);
-  EXPECT_TRUE(has_all_samples(reader));
 }
 
 // ---- clean close ----------------------------------------------------------------------------------------------------
@@ -251,30 +166,8 @@ TEST(CleanClose, WritesChecksumsOfExactlyThePagesThatChanged) {
   }
 }
 
-TEST(CleanClose, OfSchemesAndBatchesLeavesEveryPageRight) {
-  const scratch_folder folder;
-  const auto texts = sample_texts(3000);
-  const std::vector<std::string_view> keys(texts.begin(), texts.end());
-  for (const char* name : {"guava", "pharo", "python", "perl", "classic", "split_block"}) {
-    params p{.geometry = {640'000, 8}, .capacity = 50'000, .target_fpr = 0.01};
-    const bool is_scheme = find_scheme(name) != nullptr;
-    (is_scheme ? p.scheme : p.layout) = name;
-    any_filter created = any_filter::create(folder / name, complete(p));
-    created.close();
-    any_filter filter = any_filter::open(folder / name, {.mode = access::read_write});
-
-    filter.insert(std::span(keys));
-    filter.close();
-
-    EXPECT_THAT(inspect(folder / name, file_check::payload).problems, IsEmpty()) << name;
-    const any_filter reopened = any_filter::load(folder / name);
-    EXPECT_TRUE(std::all_of(keys.begin(), keys.end(), [&](auto key) { return reopened.may_contain(key); })) << name;
-  }
-}
-
 TEST(CleanClose, WritesItsStateIntoTheOtherSlotEachTime) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   for (std::uint64_t session = 1; session <= 3; ++session) {
     any_filter::open(folder / "f", {.mode = access::read_write}).close();
     const bytes file = read_file(folder / "f");
@@ -333,8 +226,7 @@ TEST(Count, OfANewFileIsCounted) {
 }
 
 TEST(Count, OfAnUnknownKindIsADamagedSlot) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const auto with_count = [&](std::uint32_t count) {
     bytes file = read_file(folder / "f");
     for (const std::size_t slot : slot_offsets) {
@@ -349,16 +241,6 @@ TEST(Count, OfAnUnknownKindIsADamagedSlot) {
   EXPECT_EQ(with_count(1), std::nullopt);
   EXPECT_EQ(with_count(2), errc::damaged);
   EXPECT_EQ(with_count(0x100), errc::damaged);
-}
-
-TEST(CleanClose, OfAReaderChangesNothing) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-  const bytes before = read_file(folder / "f");
-
-  any_filter::open(folder / "f").close();
-
-  EXPECT_EQ(read_file(folder / "f"), before);
 }
 
 }  // namespace

@@ -5,26 +5,14 @@
 #include <bloomery/layered_filter.hpp>
 
 #include "file/sample_file.hpp"
-#include "support/files.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
 #include <map>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using namespace std::string_literals;
-using bloomery_tests::bytes;
-using bloomery_tests::read_file;
-using bloomery_tests::sample_texts;
-using bloomery_tests::scratch_folder;
+using namespace bloomery_tests;
 
 struct golden {
   const char* name;

@@ -3,37 +3,17 @@
 
 #include <bloomery/hash.hpp>
 
-#include "support/errors.hpp"
-#include "support/files.hpp"
 #include "support/processes.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <filesystem>
 #include <initializer_list>
-#include <numeric>
-#include <random>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::read_file;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::status_of_child;
-using bloomery_tests::write_file;
-using testing::HasSubstr;
+using namespace bloomery_tests;
 
 using hashes = std::vector<std::uint64_t>;
 

@@ -11,40 +11,13 @@
 #include <bloomery/scalable_filter.hpp>
 
 #include "file/format.hpp"
-#include "file/sample_file.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
+#include "file/layered_files.hpp"
+#include "support/test.hpp"
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::error_of;
-using bloomery_tests::get;
-using bloomery_tests::layers_with_checksums;
-using bloomery_tests::patched_file;
-using bloomery_tests::put;
-using bloomery_tests::read_file;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::write_file;
-using testing::HasSubstr;
-
-constexpr std::size_t first_entry = 4096;
-constexpr std::size_t entry = 48;
+using namespace bloomery_tests;
 
 const params integer_params = {.hash = "mix", .keys = key_kind::u64le};
 
@@ -247,119 +220,69 @@ TEST(LayersFile, HasShardsOfDifferentNumbersOfLayers) {
 TEST(LayersFile, WithAnyBitFlippedIsRefused) {
   const scratch_folder folder;
   small_filter().save(folder / "f");
-  const patched_file file(folder / "f");
-  const std::size_t length = read_file(folder / "f").size();
-  ASSERT_LT(length, 10'000u);
-  for (std::size_t offset = 0; offset < length; ++offset) {
-    const unsigned bit = 1u << offset % 8;
-    file.flip(offset, bit);
 
-    const errc expected = offset < 8 ? errc::not_a_filter : offset < 12 ? errc::wrong_version : errc::damaged;
-    ASSERT_EQ(code_of([&] { open_filter(folder / "f"); }), expected) << "byte " << offset;
-    ASSERT_TRUE(offset < 8 || code_of([&] { layered_filter::open(folder / "f"); }) == expected) << "byte " << offset;
-    ASSERT_FALSE(inspect(folder / "f", file_check::payload).usable) << "byte " << offset;
-
-    file.flip(offset, bit);
-  }
-  EXPECT_TRUE(inspect(folder / "f", file_check::payload).usable);
+  expect_flipped_bits_refused(folder / "f");
 }
 
 TEST(LayersFile, OfAnotherLengthIsRefused) {
   const scratch_folder folder;
   small_filter().save(folder / "f");
-  const bytes whole = read_file(folder / "f");
-  for (std::size_t length = 0; length < whole.size(); length += length < 64 ? 1 : 61) {
-    write_file(folder / "cut", bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)));
 
-    const bool is_unknown =
-        length == 0 || (length > 4 && length < 8);  // up to 4 bytes begin as any file of the library
-    ASSERT_EQ(code_of([&] { open_filter(folder / "cut"); }), is_unknown ? errc::not_a_filter : errc::damaged) << length;
-  }
-  bytes longer = whole;
-  longer.push_back(0);
-  write_file(folder / "longer", longer);
-  EXPECT_EQ(code_of([&] { open_filter(folder / "longer"); }), errc::damaged);
+  expect_other_lengths_refused(folder / "f");
 }
 
 TEST(LayersFile, WithFalseFieldsAndCorrectChecksumsIsRefused) {
   const scratch_folder folder;
   small_filter().save(folder / "f");
-  const bytes whole = read_file(folder / "f");
-  constexpr auto huge = std::numeric_limits<std::uint64_t>::max();
-  struct lie {
-    const char* what;
-    std::function<void(bytes&)> tell;
-  };
-  const auto u64 = [](std::size_t at, std::uint64_t value) { return [=](bytes& b) { put(b, at, value); }; };
-  const auto u32 = [](std::size_t at, std::uint32_t value) { return [=](bytes& b) { put(b, at, value); }; };
-  const auto text = [](std::size_t at, const std::string& value) {
-    return [=](bytes& b) {
-      std::fill_n(b.begin() + static_cast<std::ptrdiff_t>(at), 32, std::uint8_t{0});
-      std::copy(value.begin(), value.end(), b.begin() + static_cast<std::ptrdiff_t>(at));
-    };
-  };
-  const std::vector<lie> lies = {
-      {"header length", u32(12, 8192)},
-      {"layout that does not grow", text(16, "classic")},
-      {"counting layout", text(16, "counting")},
-      {"unknown layout", text(16, "nothing")},
-      {"unreadable layout", text(16, "split block")},
-      {"unknown hash", text(48, "nothing")},
-      {"hash of text for integers is fine, keyed without a check value is not", text(48, "siphash")},
-      {"kind of keys", u32(80, 2)},
-      {"text with a hash of integers", u32(80, 0)},
-      {"origin", u32(84, 2)},
-      {"shards of a scalable filter", u32(84, 0)},
-      {"check value without a keyed hash", u64(96, 5)},
-      {"target above 1", [](bytes& b) { put(b, 112, 1.5); }},
-      {"target that is not a number", [](bytes& b) { put(b, 112, std::nan("")); }},
-      {"no shard", u64(128, 0)},
-      {"more shards than layers", u64(128, 3)},
-      {"fewer shards than the layers have", u64(128, 1)},
-      {"very many shards", u64(128, std::uint64_t{1} << 24)},
-      {"too many shards", u64(128, huge)},
-      {"no layer", u64(136, 0)},
-      {"one layer fewer", u64(136, 2)},
-      {"one layer more", u64(136, 4)},
-      {"very many layers", u64(136, std::uint64_t{1} << 40)},
-      {"layers that overflow", u64(136, huge / 48 + 2)},
-      {"too many layers", u64(136, huge)},
-      {"metadata longer than the file", u64(152, 1 << 20)},
-      {"metadata of 2^64 - 1 bytes", u64(152, huge)},
-      {"metadata one byte longer", u64(152, 11)},
-      {"length of the file", u64(168, huge)},
-      {"reserved bytes", u32(176, 1)},
-      {"reserved bytes at the end", u32(4084, 1)},
-      {"first shard is not 0", u64(first_entry, 1)},
-      {"a shard is left out", u64(first_entry + 2 * entry, 2)},
-      {"shards out of order",
-       [](bytes& b) {
-         put<std::uint64_t>(b, first_entry + entry, 1);
-         put<std::uint64_t>(b, first_entry + 2 * entry, 0);
-       }},
-      {"all layers in one shard", u64(first_entry + 2 * entry, 0)},
-      {"no bits", u64(first_entry + 8, 0)},
-      {"part of a line", u64(first_entry + 8, 1023)},
-      {"bits of another length", u64(first_entry + 8, 1536)},
-      {"very many bits", u64(first_entry + 8, std::uint64_t{1} << 50)},
-      {"bits that overflow", u64(first_entry + 8, huge / 512 * 512)},
-      {"no probes", u32(first_entry + 16, 0)},
-      {"probes of another layout", u32(first_entry + 16, 9)},
-      {"too many probes", u32(first_entry + 16, 256)},
-      {"reserved bytes of the table", u32(first_entry + 20, 1)},
-      {"keys that overflow", u64(first_entry + 32, huge)},
-  };
-  for (const lie& one : lies) {
-    SCOPED_TRACE(one.what);
-    bytes file = whole;
-    one.tell(file);
-    write_file(folder / "lie", layers_with_checksums(file));
 
-    EXPECT_EQ(code_of([&] { open_filter(folder / "lie"); }), errc::damaged);
-    EXPECT_FALSE(inspect(folder / "lie").usable);
-  }
-  write_file(folder / "truth", layers_with_checksums(whole));
-  EXPECT_NO_THROW(open_filter(folder / "truth"));
+  expect_false_fields_refused(
+      folder / "f", {
+                        {"header length", u32(12, 8192)},
+                        {"layout that does not grow", name(16, "classic")},
+                        {"counting layout", name(16, "counting")},
+                        {"unknown layout", name(16, "nothing")},
+                        {"unreadable layout", name(16, "split block")},
+                        {"unknown hash", name(48, "nothing")},
+                        {"hash of text for integers is fine, keyed without a check value is not", name(48, "siphash")},
+                        {"kind of keys", u32(80, 2)},
+                        {"text with a hash of integers", u32(80, 0)},
+                        {"origin", u32(84, 2)},
+                        {"shards of a scalable filter", u32(84, 0)},
+                        {"check value without a keyed hash", u64(96, 5)},
+                        {"target above 1", [](bytes& b) { put(b, 112, 1.5); }},
+                        {"target that is not a number", [](bytes& b) { put(b, 112, std::nan("")); }},
+                        {"no shard", u64(128, 0)},
+                        {"more shards than layers", u64(128, 3)},
+                        {"fewer shards than the layers have", u64(128, 1)},
+                        {"very many shards", u64(128, std::uint64_t{1} << 24)},
+                        {"too many shards", u64(128, huge)},
+                        {"no layer", u64(136, 0)},
+                        {"one layer fewer", u64(136, 2)},
+                        {"one layer more", u64(136, 4)},
+                        {"very many layers", u64(136, std::uint64_t{1} << 40)},
+                        {"layers that overflow", u64(136, huge / 48 + 2)},
+                        {"too many layers", u64(136, huge)},
+                        {"metadata longer than the file", u64(152, 1 << 20)},
+                        {"metadata of 2^64 - 1 bytes", u64(152, huge)},
+                        {"metadata one byte longer", u64(152, 11)},
+                        {"length of the file", u64(168, huge)},
+                        {"reserved bytes", u32(176, 1)},
+                        {"reserved bytes at the end", u32(4084, 1)},
+                        {"first shard is not 0", u64(first_entry, 1)},
+                        {"a shard is left out", u64(first_entry + 2 * entry, 2)},
+                        {"shards out of order", both(first_entry + entry, 1, first_entry + 2 * entry, 0)},
+                        {"all layers in one shard", u64(first_entry + 2 * entry, 0)},
+                        {"no bits", u64(first_entry + 8, 0)},
+                        {"part of a line", u64(first_entry + 8, 1023)},
+                        {"bits of another length", u64(first_entry + 8, 1536)},
+                        {"very many bits", u64(first_entry + 8, std::uint64_t{1} << 50)},
+                        {"bits that overflow", u64(first_entry + 8, huge / 512 * 512)},
+                        {"no probes", u32(first_entry + 16, 0)},
+                        {"probes of another layout", u32(first_entry + 16, 9)},
+                        {"too many probes", u32(first_entry + 16, 256)},
+                        {"reserved bytes of the table", u32(first_entry + 20, 1)},
+                        {"keys that overflow", u64(first_entry + 32, huge)},
+                    });
 }
 
 TEST(LayersFile, OfMoreThan64LayersPerShardIsRefused) {
@@ -383,10 +306,7 @@ TEST(LayersFile, IsForLookupsOnly) {
   EXPECT_FALSE(handle->capabilities().can_insert);
   EXPECT_EQ(code_of([&] { handle->insert(std::span<const std::uint64_t>(&key, 1)); }), errc::not_permitted);
   EXPECT_EQ(code_of([&] { open_filter(folder / "f", {.mode = access::read_write}); }), errc::incompatible);
-  const std::optional<error> e = error_of([&] { any_filter::open(folder / "f"); });
-  ASSERT_TRUE(e.has_value());
-  EXPECT_EQ(e->code(), errc::incompatible);
-  EXPECT_THAT(e->what(), HasSubstr("layers of a scalable filter"));
+  EXPECT_ERROR(any_filter::open(folder / "f"), errc::incompatible, "layers of a scalable filter");
   EXPECT_EQ(handle->local(), nullptr);
   EXPECT_NE(layered_filter_of(*handle), nullptr);
   EXPECT_EQ(read_file(folder / "f"), before);

@@ -9,37 +9,16 @@
 
 #include "file/format.hpp"
 #include "file/sample_file.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
+#include "support/test.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <iomanip>
-#include <optional>
-#include <random>
-#include <span>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <thread>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::error_of;
-using bloomery_tests::page;
-using bloomery_tests::read_file;
-using bloomery_tests::sample_texts;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::write_file;
-using testing::HasSubstr;
+using namespace bloomery_tests;
 
 constexpr std::size_t present = 10'000;  // keys that are in, followed by as many that are not
 

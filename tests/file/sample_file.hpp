@@ -7,28 +7,15 @@
 #include <bloomery/any_filter.hpp>
 
 #include "file/format.hpp"
-#include "support/files.hpp"
-
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <functional>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace bloomery_tests {
 
 inline constexpr std::size_t page = 4096;
 inline constexpr std::size_t slot_offsets[] = {512, 1024};
-
-inline bytes copy_of(std::span<const std::uint8_t> view) { return {view.begin(), view.end()}; }
 
 inline std::vector<std::string> sample_texts(std::size_t count = 500) {
   std::vector<std::string> texts;
@@ -47,6 +34,12 @@ inline bloomery::any_filter sample_filter() {
 }
 
 inline void save_sample(const std::string& path) { sample_filter().save(path, "made by a test"); }
+
+/// A folder with the sample as its file "f".
+class folder_with_sample : public scratch_folder {
+ public:
+  folder_with_sample() { save_sample(*this / "f"); }
+};
 
 inline bool has_all_samples(const bloomery::any_filter& filter) {
   const auto texts = sample_texts();
@@ -85,6 +78,19 @@ T get(const bytes& file, std::size_t at) {
   return value;
 }
 
+// Changes of a field, for tables of false fields.
+inline auto u64(std::size_t at, std::uint64_t value) {
+  return [=](bytes& b) { put(b, at, value); };
+}
+inline auto u32(std::size_t at, std::uint32_t value) {
+  return [=](bytes& b) { put(b, at, value); };
+}
+inline auto name(std::size_t at, const std::string& value) {
+  return [=](bytes& b) {
+    std::fill_n(b.begin() + static_cast<std::ptrdiff_t>(at), 32, std::uint8_t{0});
+    std::ranges::copy(value, b.begin() + static_cast<std::ptrdiff_t>(at));
+  };
+}
 // The file with a changed header and a correct checksum of it.
 inline bytes with_header(bytes file, const std::function<void(bytes&)>& tamper) {
   tamper(file);

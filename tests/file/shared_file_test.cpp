@@ -4,47 +4,21 @@
 #include <bloomery/mapped_storage.hpp>
 
 #include "file/sample_file.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
 #include "support/processes.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <signal.h>
 #include <unistd.h>
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::error_of;
-using bloomery_tests::has_all_samples;
-using bloomery_tests::message;
-using bloomery_tests::read_file;
-using bloomery_tests::sample_filter;
-using bloomery_tests::sample_params;
-using bloomery_tests::sample_texts;
-using bloomery_tests::save_sample;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::start_child;
-using bloomery_tests::wait_for;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace bloomery_tests;
 
 // ---- locks ----------------------------------------------------------------------------------------------------------
 
 TEST(SharedFile, HasOneWriterAndManyReaders) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
 
   const auto second = error_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); });
@@ -74,8 +48,7 @@ TEST(SharedFile, IsLockedFromItsCreationOn) {
 }
 
 TEST(SharedFile, IsWaitedFor) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const message locked, release;
   const pid_t child = start_child([&] {
     any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
@@ -102,18 +75,8 @@ TEST(SharedFile, IsWaitedFor) {
   EXPECT_EQ(second.insert_count(), sample_filter().insert_count() + 1);
 }
 
-TEST(SharedFile, IsNotWaitedForByWhoThrows) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
-  any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
-  const auto give_up = [](const std::string&) { throw std::runtime_error("no patience"); };
-
-  EXPECT_THROW(any_filter::open(folder / "f", {.mode = access::read_write, .waiting = give_up}), std::runtime_error);
-}
-
 TEST(SharedFile, ThatWasReplacedMeanwhileIsTheNewOne) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   any_filter(sample_params).save(folder / "new", "the new one");
   any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
 

@@ -11,42 +11,15 @@
 #include <bloomery/layered_filter.hpp>
 
 #include "file/format.hpp"
-#include "file/sample_file.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
+#include "file/layered_files.hpp"
+#include "support/test.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <memory>
-#include <optional>
 #include <set>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::error_of;
-using bloomery_tests::layers_with_checksums;
-using bloomery_tests::patched_file;
-using bloomery_tests::put;
-using bloomery_tests::read_file;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::write_file;
-using testing::HasSubstr;
-
-constexpr std::size_t first_entry = 4096;
-constexpr std::size_t entry = 48;
+using namespace bloomery_tests;
 
 constexpr std::uint64_t window = 7'000;
 constexpr std::uint64_t slice = 1'000;
@@ -202,99 +175,54 @@ TEST(SlicesFile, ReportsSlicesAndTheRateOfThoseThatHaveNotExpired) {
 TEST(SlicesFile, WithAnyBitFlippedIsRefused) {
   const scratch_folder folder;
   small_filter().save(folder / "f");
-  const patched_file file(folder / "f");
-  const std::size_t length = read_file(folder / "f").size();
-  ASSERT_LT(length, 12'000u);
-  for (std::size_t offset = 0; offset < length; ++offset) {
-    const unsigned bit = 1u << offset % 8;
-    file.flip(offset, bit);
 
-    const errc expected = offset < 8 ? errc::not_a_filter : offset < 12 ? errc::wrong_version : errc::damaged;
-    ASSERT_EQ(code_of([&] { open_filter(folder / "f"); }), expected) << "byte " << offset;
-    ASSERT_FALSE(inspect(folder / "f", file_check::payload).usable) << "byte " << offset;
-
-    file.flip(offset, bit);
-  }
-  EXPECT_TRUE(inspect(folder / "f", file_check::payload).usable);
+  expect_flipped_bits_refused(folder / "f");
 }
 
 TEST(SlicesFile, WithFalseFieldsAndCorrectChecksumsIsRefused) {
   const scratch_folder folder;
   small_filter().save(folder / "f");
-  const bytes whole = read_file(folder / "f");
-  constexpr auto huge = std::numeric_limits<std::uint64_t>::max();
-  struct lie {
-    const char* what;
-    std::function<void(bytes&)> tell;
-    errc expected = errc::damaged;
-  };
-  const auto u64 = [](std::size_t at, std::uint64_t value) { return [=](bytes& b) { put(b, at, value); }; };
-  const auto u32 = [](std::size_t at, std::uint32_t value) { return [=](bytes& b) { put(b, at, value); }; };
   constexpr std::size_t second = first_entry + entry, third = first_entry + 2 * entry;
-  const std::vector<lie> lies = {
-      {"version 1 has neither a window nor starts", u32(8, 1)},
-      {"version 0", u32(8, 0), errc::wrong_version},
-      {"version 3", u32(8, 3), errc::wrong_version},
-      {"origin is not a shared filter", u32(84, 0)},
-      {"it grows, too", u64(120, 1000)},
-      {"no window",
-       [](bytes& b) {
-         put<std::uint64_t>(b, 176, 0);
-         put<std::uint64_t>(b, 184, 0);
-       }},
-      {"a window that is too long",
-       [](bytes& b) {
-         put<std::uint64_t>(b, 176, 7 * (std::uint64_t{1} << 51));
-         put<std::uint64_t>(b, 184, std::uint64_t{1} << 51);
-       }},
-      {"a window of 2^64 - 1",
-       [](bytes& b) {
-         put<std::uint64_t>(b, 176, huge);
-         put<std::uint64_t>(b, 184, huge / 7 + 1);
-       }},
-      {"another window than its slices", u64(176, 7'001)},
-      {"slices of another length", u64(184, 999)},
-      {"no slices", u64(184, 0)},
-      {"copied after the oldest slice expired", u64(192, copied_at + slice)},
-      {"copied later than 2^58 ms", u64(192, (std::uint64_t{1} << 58) + 1)},
-      {"copied at 2^64 - 1", u64(192, huge)},
-      {"reserved bytes", u32(200, 1)},
-      {"reserved bytes at the end", u32(4084, 1)},
-      {"more shards than slices", u64(128, 5)},
-      {"very many shards", u64(128, std::uint64_t{1} << 24)},
-      {"no slice", u64(136, 0)},
-      {"one slice more", u64(136, 5)},
-      {"very many slices", u64(136, std::uint64_t{1} << 40)},
-      {"slices that overflow", u64(136, huge / 48 + 2)},
-      {"a start within a slice", u64(first_entry + 32, copied_at - 12 * slice + 1)},
-      {"two slices of one start", u64(second + 32, copied_at - 12 * slice)},
-      {"starts out of order",
-       [](bytes& b) {
-         put<std::uint64_t>(b, second + 32, copied_at);
-         put<std::uint64_t>(b, third + 32, copied_at - 5 * slice);
-       }},
-      {"a slice that had expired", u64(first_entry + 32, copied_at - 13 * slice)},
-      {"a slice of 1970", u64(first_entry + 32, 0)},
-      {"a start after the copy", u64(third + 32, copied_at + 2 * slice)},
-      {"a start that never comes", u64(third + 32, ((std::uint64_t{1} << 58) / slice + 1) * slice)},
-      {"a start that overflows", u64(third + 32, huge / slice * slice)},
-      {"slices of different sizes", u64(second + 8, 4608)},
-      {"slices of different capacities", u64(second + 24, 301)},
-      {"very many bits", u64(second + 8, std::uint64_t{1} << 50)},
-      {"probes of another layout", u32(second + 16, 9)},
-      {"reserved bytes of the table", u32(second + 20, 1)},
-  };
-  for (const lie& one : lies) {
-    SCOPED_TRACE(one.what);
-    bytes file = whole;
-    one.tell(file);
-    write_file(folder / "lie", layers_with_checksums(file));
 
-    EXPECT_EQ(code_of([&] { open_filter(folder / "lie"); }), one.expected);
-    EXPECT_FALSE(inspect(folder / "lie").usable);
-  }
-  write_file(folder / "truth", layers_with_checksums(whole));
-  EXPECT_NO_THROW(open_filter(folder / "truth"));
+  expect_false_fields_refused(
+      folder / "f",
+      {
+          {"version 1 has neither a window nor starts", u32(8, 1)},
+          {"version 0", u32(8, 0), errc::wrong_version},
+          {"version 3", u32(8, 3), errc::wrong_version},
+          {"origin is not a shared filter", u32(84, 0)},
+          {"it grows, too", u64(120, 1000)},
+          {"no window", both(176, 0, 184, 0)},
+          {"a window that is too long", both(176, 7 * (std::uint64_t{1} << 51), 184, std::uint64_t{1} << 51)},
+          {"a window of 2^64 - 1", both(176, huge, 184, huge / 7 + 1)},
+          {"another window than its slices", u64(176, 7'001)},
+          {"slices of another length", u64(184, 999)},
+          {"no slices", u64(184, 0)},
+          {"copied after the oldest slice expired", u64(192, copied_at + slice)},
+          {"copied later than 2^58 ms", u64(192, (std::uint64_t{1} << 58) + 1)},
+          {"copied at 2^64 - 1", u64(192, huge)},
+          {"reserved bytes", u32(200, 1)},
+          {"reserved bytes at the end", u32(4084, 1)},
+          {"more shards than slices", u64(128, 5)},
+          {"very many shards", u64(128, std::uint64_t{1} << 24)},
+          {"no slice", u64(136, 0)},
+          {"one slice more", u64(136, 5)},
+          {"very many slices", u64(136, std::uint64_t{1} << 40)},
+          {"slices that overflow", u64(136, huge / 48 + 2)},
+          {"a start within a slice", u64(first_entry + 32, copied_at - 12 * slice + 1)},
+          {"two slices of one start", u64(second + 32, copied_at - 12 * slice)},
+          {"starts out of order", both(second + 32, copied_at, third + 32, copied_at - 5 * slice)},
+          {"a slice that had expired", u64(first_entry + 32, copied_at - 13 * slice)},
+          {"a slice of 1970", u64(first_entry + 32, 0)},
+          {"a start after the copy", u64(third + 32, copied_at + 2 * slice)},
+          {"a start that never comes", u64(third + 32, ((std::uint64_t{1} << 58) / slice + 1) * slice)},
+          {"a start that overflows", u64(third + 32, huge / slice * slice)},
+          {"slices of different sizes", u64(second + 8, 4608)},
+          {"slices of different capacities", u64(second + 24, 301)},
+          {"very many bits", u64(second + 8, std::uint64_t{1} << 50)},
+          {"probes of another layout", u32(second + 16, 9)},
+          {"reserved bytes of the table", u32(second + 20, 1)},
+      });
 }
 
 TEST(SlicesFile, OfAnUnknownVersionNamesTheVersionsThatAreRead) {
@@ -314,26 +242,15 @@ TEST(SlicesFile, OfAnUnknownVersionNamesTheVersionsThatAreRead) {
 TEST(SlicesFile, OfAnotherLengthIsRefused) {
   const scratch_folder folder;
   small_filter().save(folder / "f");
-  const bytes whole = read_file(folder / "f");
-  for (std::size_t length = 8; length < whole.size(); length += 97) {
-    write_file(folder / "cut", bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)));
 
-    ASSERT_EQ(code_of([&] { open_filter(folder / "cut"); }), errc::damaged) << length;
-  }
-  bytes longer = whole;
-  longer.push_back(0);
-  write_file(folder / "longer", longer);
-  EXPECT_EQ(code_of([&] { open_filter(folder / "longer"); }), errc::damaged);
+  expect_other_lengths_refused(folder / "f");
 }
 
 TEST(SlicesFile, IsForLookupsOnlyAndNoScalableFilter) {
   const scratch_folder folder;
   small_filter().save(folder / "f");
 
-  const std::optional<error> e = error_of([&] { any_filter::open(folder / "f"); });
-  ASSERT_TRUE(e.has_value());
-  EXPECT_EQ(e->code(), errc::incompatible);
-  EXPECT_THAT(e->what(), HasSubstr("slices of a shared sliding-window filter"));
+  EXPECT_ERROR(any_filter::open(folder / "f"), errc::incompatible, "slices of a shared sliding-window filter");
   EXPECT_EQ(code_of([&] { open_filter(folder / "f", {.mode = access::read_write}); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { scalable_layers(layered_filter::open(folder / "f")); }), errc::incompatible);
 }

@@ -2,26 +2,15 @@
 #include <bloomery/any_filter.hpp>
 
 #include "file/sample_file.hpp"
-#include "support/files.hpp"
 #include "support/syncs.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <sys/stat.h>
-
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::number_of;
-using bloomery_tests::sample_params;
-using bloomery_tests::save_sample;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::watched_syncs;
-using testing::ElementsAre;
+using namespace bloomery_tests;
 
 bool is_folder(int fd) {
   struct stat status {};
@@ -53,8 +42,7 @@ TEST(SyncedFile, IsOnTheDiskBeforeItsNameAndTheNameBeforeTheCallReturns) {
 }
 
 TEST(SyncedFile, IsMarkedDirtyBeforeItChangesAndCleanAfterItsPagesAreOnTheDisk) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   std::vector<bool> clean;  // as the file says at each sync
   const watched_syncs watched([&](int) {
     clean.push_back(inspect(folder / "f", file_check::header).info.clean);

@@ -6,12 +6,8 @@
 
 #include "file/sample_file.hpp"
 #include "platform/posix.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
 #include "support/processes.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -19,13 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <vector>
 
 namespace {
 
@@ -61,22 +52,7 @@ extern "C" int open(const char* path, int flags, ...) {
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::error_of;
-using bloomery_tests::get;
-using bloomery_tests::has_all_samples;
-using bloomery_tests::message;
-using bloomery_tests::put;
-using bloomery_tests::read_file;
-using bloomery_tests::sample_params;
-using bloomery_tests::save_sample;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::slot_offsets;
-using bloomery_tests::start_child;
-using bloomery_tests::wait_for;
-using bloomery_tests::write_file;
-using testing::HasSubstr;
+using namespace bloomery_tests;
 
 class failing_locks {
  public:
@@ -105,8 +81,7 @@ std::vector<std::string> names_in(const scratch_folder& folder) {
 
 TEST(UnfinishedFile, OfAKilledProcessIsReplacedOrRemoved) {
   for (const bool unnamed : {true, false}) {
-    const scratch_folder folder;
-    save_sample(folder / "f");
+    const folder_with_sample folder;
     has_unnamed_files = unnamed;
 
     write_file(folder / "f.unfinished", bytes(100'000, 7));
@@ -167,8 +142,7 @@ TEST(UnfinishedFile, IsNeverALinkToAnotherFile) {
 }
 
 TEST(UnfinishedFile, IsAbsentAfterAReplacementThatIsNotPublished) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const bytes before = read_file(folder / "f");
   for (const bool unnamed : {true, false}) {
     has_unnamed_files = unnamed;
@@ -214,8 +188,7 @@ TEST(UnfinishedFile, OfSomeOtherKindHasItsModeAndReplacesNothingUnasked) {
 // ---- file systems without locks -------------------------------------------------------------------------------------
 
 TEST(FileSystemWithoutLocks, IsReportedAndNotTakenForAnotherWriter) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   for (const int number : {ENOLCK, EOPNOTSUPP, ENOSYS, EINVAL}) {
     const failing_locks failing(number);
     const auto opened = error_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); });
@@ -259,8 +232,7 @@ TEST(FileSystemWithoutLocks, IsUsedWhereTheCallerAllowsIt) {
 }
 
 TEST(FileSystemWithLocks, UsesThemThoughTheCallerNeedsNone) {
-  const scratch_folder folder;
-  save_sample(folder / "f");
+  const folder_with_sample folder;
   const any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write, .no_lock = true});
 
   EXPECT_EQ(code_of([&] { any_filter::open(folder / "f", {.mode = access::read_write, .no_lock = true}); }),

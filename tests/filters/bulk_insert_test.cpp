@@ -9,37 +9,22 @@
 #include <bloomery/scheme.hpp>
 
 #include "platform/machine.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
 #include "support/long_tests.hpp"
 #include "support/processes.hpp"
-
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <random>
-#include <span>
-#include <string>
-#include <string_view>
 #include <type_traits>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::status_of_child;
+using namespace bloomery_tests;
 
 constexpr std::uint64_t mebibyte_bits = std::uint64_t{8} << 20;
 constexpr std::uint64_t larger_than_any = 40 * mebibyte_bits;  // from here on one thread may make partitions, too
@@ -113,13 +98,12 @@ struct subject {
   using hash = Hash;
 };
 
-using subjects = testing::Types<
-    subject<std::uint64_t, layouts::split_block, mix>, subject<std::uint64_t, layouts::split_block512, mix>,
-    subject<std::uint64_t, layouts::blocked, mix>, subject<std::uint64_t, layouts::blocked_page, mix>,
-    subject<std::uint64_t, layouts::classic, mix>, subject<std::uint64_t, layouts::split_block, xxh3>,
-    subject<std::uint64_t, layouts::split_block512, xxh3>, subject<std::string_view, layouts::split_block, xxh3_64>,
-    subject<std::string_view, layouts::split_block512, xxh3>, subject<std::string_view, layouts::blocked, xxh3_64>,
-    subject<std::string_view, layouts::blocked_page, xxh3>, subject<std::string_view, layouts::classic, xxh3>>;
+using subjects =
+    testing::Types<subject<std::uint64_t, layouts::split_block, mix>,
+                   subject<std::uint64_t, layouts::split_block512, xxh3>, subject<std::uint64_t, layouts::blocked, mix>,
+                   subject<std::uint64_t, layouts::blocked_page, mix>, subject<std::uint64_t, layouts::classic, mix>,
+                   subject<std::string_view, layouts::split_block512, xxh3_64>,
+                   subject<std::string_view, layouts::classic, xxh3>>;
 
 struct subject_names {
   template <class S>
@@ -266,16 +250,9 @@ class BulkInsert : public testing::Test {
   }
 };
 
-struct layout_names {
-  template <class L>
-  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
-    return std::string(L::name);
-  }
-};
-
 using layouts_by_halves =
     testing::Types<layouts::split_block, layouts::split_block512, layouts::blocked, layouts::blocked_page>;
-TYPED_TEST_SUITE(BulkInsert, layouts_by_halves, layout_names);
+TYPED_TEST_SUITE(BulkInsert, layouts_by_halves, names_of_layouts);
 static_assert(layout_by_hash64<layouts::split_block> && layout_by_hash64<layouts::split_block512> &&
               layout_by_hash64<layouts::blocked> && layout_by_hash64<layouts::blocked_page> &&
               !layout_by_hash64<layouts::classic>);
@@ -369,16 +346,6 @@ TEST(BulkInsertPlan, FewKeysAndSmallFiltersTakeOneThread) {
   EXPECT_FALSE(bulk_insert_pays(bulk_target_of<layout>(into.data(), g), 1000, 2));
 }
 
-TEST(Hash64sOf, AreTheLow64BitsOfHashes) {
-  const auto keys = integer_keys(1000, 7);
-  std::vector<std::uint64_t> hash64s(keys.size() + 1, 42);
-
-  hash64s_of(hash_span::mixed(keys, mix(3)), hash64s.data());
-
-  for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(hash64s[i], mix(3)(keys[i]).hash64);
-  EXPECT_EQ(hash64s.back(), 42u);
-}
-
 // ---- schemes, kinds, files ------------------------------------------------------------------------------------------
 
 TEST(InsertAllOfAScheme, IsOneByOne) {
@@ -394,24 +361,6 @@ TEST(InsertAllOfAScheme, IsOneByOne) {
     EXPECT_TRUE(equal(all.bytes(), single.bytes()));
     EXPECT_EQ(all.insert_count(), expected);
   }
-}
-
-TEST(InsertAllOfAnyFilter, RefusesKeysOfTheOtherKindAndFilesForReading) {
-  const scratch_folder folder;
-  const std::vector<std::string_view> texts{"a"};
-  const std::vector<std::uint64_t> numbers{1};
-  const std::vector<key_hash> hashes{{1, 2}};
-  const params p = complete({.capacity = 10, .target_fpr = 0.01});
-  any_filter of_texts(p);
-  any_filter of_numbers(complete({.keys = key_kind::u64le, .capacity = 10, .target_fpr = 0.01}));
-  any_filter::create(folder / "f", p).close();
-  any_filter for_reading = any_filter::open(folder / "f");
-
-  EXPECT_EQ(code_of([&] { of_texts.insert_all(std::span(numbers)); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { of_numbers.insert_all(std::span(texts)); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { for_reading.insert_all(std::span(texts)); }), errc::not_permitted);
-  EXPECT_EQ(code_of([&] { for_reading.insert_all(hashes); }), errc::not_permitted);
-  EXPECT_EQ(of_texts.insert_count() + of_numbers.insert_count(), 0u);
 }
 
 TEST(InsertAllIntoAFile, LeavesAFileThatVerifiesAndEqualsOneByOneWithAnyThreads) {
@@ -487,21 +436,6 @@ void allow_only(std::uint64_t more_bytes) {
     }
   }
   limit_address_space(in_use + more_bytes);
-}
-
-TEST(Filter, OfBlocksBeyondThisMachinesMemoryIsRefusedNotTried) {
-  EXPECT_EQ(code_of([] {
-              filter<std::uint64_t, layouts::split_block512> f(geometry{std::uint64_t{512} << 40, 8});
-            }),
-            errc::too_large);
-  EXPECT_EQ(code_of([] {
-              filter<std::uint64_t, layouts::blocked> f(geometry{std::uint64_t{512} << 40, 7});
-            }),
-            errc::too_large);
-  EXPECT_EQ(code_of([] {
-              filter<std::uint64_t, layouts::blocked_page> f(geometry{std::uint64_t{32'768} << 32, 7});
-            }),
-            errc::too_large);
 }
 
 // "Huge" in these names excludes them from sanitizer builds, which need extra memory.

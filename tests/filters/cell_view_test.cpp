@@ -5,23 +5,14 @@
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/static_filter.hpp>
 
-#include "support/errors.hpp"
-#include "support/files.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::scratch_folder;
+using namespace bloomery_tests;
 
 std::vector<std::string> keys_of(int count) {
   std::vector<std::string> keys;

@@ -9,24 +9,14 @@
 #include <bloomery/sizing.hpp>
 
 #include "registry/tables.hpp"
-#include "support/errors.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <numeric>
-#include <random>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::code_of;
+using namespace bloomery_tests;
 
 params of_integers(const std::string& layout, std::uint64_t capacity, double rate = 0.01) {
   return complete({.layout = layout, .hash = "mix", .keys = key_kind::u64le, .capacity = capacity, .target_fpr = rate});

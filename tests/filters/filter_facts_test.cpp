@@ -8,19 +8,9 @@
 #include <bloomery/rebuilding_filter.hpp>
 #include <bloomery/static_filter.hpp>
 
-#include "support/errors.hpp"
-#include "support/files.hpp"
-
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <bit>
-#include <cmath>
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace bloomery_tests {
 namespace {

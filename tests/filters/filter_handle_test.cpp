@@ -1,25 +1,16 @@
 // filter_handle: capabilities derived from parameters, copies in memory, and overfull filters.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
-#include "support/errors.hpp"
 #include "support/fenced.hpp"
-#include "support/files.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <string>
-#include <vector>
 
 namespace bloomery_tests {
 namespace {

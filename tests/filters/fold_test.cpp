@@ -9,26 +9,14 @@
 #include <bloomery/secret.hpp>
 
 #include "registry/tables.hpp"
-#include "support/errors.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <numeric>
-#include <optional>
-#include <random>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::code_of;
+using namespace bloomery_tests;
 using byte_array = std::vector<std::uint8_t>;
 
 std::uint64_t unit_bits(const layout_row& layout) { return std::max<std::uint64_t>(layout.block_bits, 1); }

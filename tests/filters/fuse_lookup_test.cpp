@@ -3,12 +3,7 @@
 
 #include "kernels/kernels.hpp"
 #include "layouts/fuse_lookup.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <vector>
+#include "support/test.hpp"
 
 namespace bloomery {
 namespace {

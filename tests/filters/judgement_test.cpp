@@ -3,7 +3,6 @@
 #include <bloomery/judgement.hpp>
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/counting.hpp>
@@ -13,15 +12,8 @@
 #include "layouts/occupancy_of.hpp"
 #include "math/rate_variance.hpp"
 #include "support/combinations.hpp"
-#include "support/files.hpp"
 #include "support/long_tests.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
+#include "support/test.hpp"
 
 namespace bloomery_tests {
 namespace {

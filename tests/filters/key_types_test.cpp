@@ -5,39 +5,18 @@
 #include <bloomery/static_filter.hpp>
 
 #include "file/format.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <forward_list>
-#include <limits>
 #include <list>
-#include <memory>
-#include <random>
 #include <set>
-#include <span>
-#include <string>
-#include <string_view>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::error_of;
-using bloomery_tests::read_file;
-using bloomery_tests::scratch_folder;
-
-bytes copy_of(std::span<const std::uint8_t> view) { return {view.begin(), view.end()}; }
+using namespace bloomery_tests;
 
 constexpr double rate = 1e-6;  // so that no answer is a false positive
 

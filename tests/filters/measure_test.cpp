@@ -6,14 +6,9 @@
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/params.hpp>
 
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <atomic>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {

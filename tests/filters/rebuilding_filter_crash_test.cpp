@@ -2,49 +2,27 @@
 #include <bloomery/rebuilding_filter.hpp>
 
 #include "filters/rebuilding_filters.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
 #include "support/long_tests.hpp"
 #include "support/processes.hpp"
 #include "support/syncs.hpp"
-
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
-#include <filesystem>
 #include <new>
-#include <random>
-#include <span>
 #include <stdexcept>
-#include <string>
-#include <utility>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::add;
-using bloomery_tests::code_of;
-using bloomery_tests::count_found;
-using bloomery_tests::error_of;
-using bloomery_tests::is_long;
-using bloomery_tests::number_of;
-using bloomery_tests::numbers;
-using bloomery_tests::of_integers;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::start_child;
-using bloomery_tests::status_of_child;
-using bloomery_tests::wait_for;
-using bloomery_tests::watched_syncs;
+using namespace bloomery_tests;
 
 // ---- disks that fail ------------------------------------------------------------------------------------------------
 
@@ -87,7 +65,7 @@ TEST(RebuildingFilter, KeysGoToTheNewLogThoughItsFolderCannotBeSynced) {
   add(filter, 3000, 3000);
   filter.abandon();
 
-  filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
+  filter = open_verified(folder / "f");
   EXPECT_EQ(count_found(filter.view(), numbers(0, 6000)), 6000u);
   EXPECT_EQ(filter.log().keys(), 6000u);
 }
@@ -202,7 +180,7 @@ TEST(RebuildingFilter, ADiskThatFillsDuringARebuildLeavesTheOldFilter) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(inspect(path, file_check::payload).problems.empty());
   EXPECT_FALSE(std::filesystem::exists(path + ".rebuild"));
-  rebuilding_filter filter = rebuilding_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
+  rebuilding_filter filter = open_verified(path);
   EXPECT_EQ(count_found(filter.view(), numbers(0, 11'900)), 11'900u);
   add(filter, 11'900, 100);
   EXPECT_GT(filter.capacity(), 12'000u);
@@ -267,8 +245,7 @@ void expect_nothing_lost(void (*work)(rebuilding_filter& filter, std::uint64_t f
     counts->wanted = first + random() % 3000;
     const std::uint64_t spins = random() % 2'000'000;
     const pid_t child = start_child([&] {
-      rebuilding_filter filter =
-          rebuilding_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
+      rebuilding_filter filter = open_verified(path);
       work(filter, first, *counts.operator->());
       return 0;
     });
@@ -278,8 +255,7 @@ void expect_nothing_lost(void (*work)(rebuilding_filter& filter, std::uint64_t f
     killed += wait_for(child) == 128 + SIGKILL ? 1 : 0;
 
     const std::uint64_t there = counts->acknowledged;
-    rebuilding_filter filter =
-        rebuilding_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
+    rebuilding_filter filter = open_verified(path);
     ASSERT_EQ(count_found(filter.view(), numbers(0, there)), there) << "round " << round;
     ASSERT_TRUE(filter.log().read(0, [](std::span<const std::uint64_t>) {}).whole());
     ASSERT_GE(filter.log().keys(), there);
@@ -288,15 +264,6 @@ void expect_nothing_lost(void (*work)(rebuilding_filter& filter, std::uint64_t f
     if (round % 2 == 0) filter.close();
   }
   EXPECT_EQ(killed, rounds);
-}
-
-TEST(RebuildingFilter, KilledWhileAppendingItHasAllThatWasAcknowledged) {
-  expect_nothing_lost([](rebuilding_filter& filter, std::uint64_t first, shared_counts& counts) {
-    for (std::uint64_t at = first;; at += 7) {
-      filter.insert(std::span<const std::uint64_t>(numbers(at, 7)));
-      counts.acknowledged = at + 7;
-    }
-  });
 }
 
 TEST(RebuildingFilter, KilledDuringRebuildsItHasAllThatWasAcknowledged) {

@@ -5,37 +5,13 @@
 #include <bloomery/rebuilding_filter.hpp>
 
 #include "filters/rebuilding_filters.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
+#include "support/test.hpp"
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::add;
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::count_found;
-using bloomery_tests::error_of;
-using bloomery_tests::expect_rate_kept;
+using namespace bloomery_tests;
 using bloomery_tests::file_bytes;
-using bloomery_tests::numbers;
-using bloomery_tests::of_integers;
-using bloomery_tests::read_file;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::write_file;
-using testing::HasSubstr;
 
 TEST(RebuildingFilter, OpensCleanAndSaysNothing) {
   const scratch_folder folder;
@@ -70,7 +46,7 @@ TEST(RebuildingFilter, AnUnfinishedFilterWhoseLogIsUnfinishedTooReplacesNothing)
   std::filesystem::rename(folder / "g", folder / "f.unfinished");
   std::filesystem::rename(folder / "g.log", folder / "f.log.unfinished");
 
-  const rebuilding_filter filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write});
+  const rebuilding_filter filter = open_to_write(folder / "f");
 
   EXPECT_EQ(count_found(filter.view(), numbers(0, 3000)), 3000u);
   EXPECT_FALSE(std::filesystem::exists(folder / "f.unfinished"));
@@ -78,48 +54,32 @@ TEST(RebuildingFilter, AnUnfinishedFilterWhoseLogIsUnfinishedTooReplacesNothing)
 
 TEST(RebuildingFilter, AnyFilterReadsItAndDoesNotWriteIt) {
   const scratch_folder folder;
-  {
-    rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
-    add(filter, 0, 5000);
-  }
+  make_rebuilding(folder / "f", 5000);
 
   EXPECT_EQ(count_found(any_filter::open(folder / "f"), numbers(0, 5000)), 5000u);
-  const auto refused = error_of([&] { any_filter::open(folder / "f", {.mode = access::read_write}); });
-  ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->code(), errc::incompatible);
-  EXPECT_THAT(refused->what(), HasSubstr("open the filter together with its log"));
+  EXPECT_ERROR(any_filter::open(folder / "f", {.mode = access::read_write}), errc::incompatible,
+               "open the filter together with its log");
   EXPECT_TRUE(inspect(folder / "f").info.clean);
 }
 
 // Keys that a file_edit commits would be missing from the log and lost at the next rebuild.
 TEST(RebuildingFilter, IsNotEditedPastItsLog) {
   const scratch_folder folder;
-  {
-    rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
-    add(filter, 0, 100);
-  }
+  make_rebuilding(folder / "f", 100);
 
-  const auto refused = error_of([&] { file_edit(folder / "f"); });
-
-  ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->code(), errc::incompatible);
-  EXPECT_THAT(refused->what(), HasSubstr("open the filter together with its log"));
+  EXPECT_ERROR(file_edit(folder / "f"), errc::incompatible, "open the filter together with its log");
   rebuilding_filter again = rebuilding_filter::open(folder / "f");  // no process holds its lock
 }
 
 TEST(RebuildingFilter, ACopyHasNoLog) {
   const scratch_folder folder;
-  {
-    rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
-    add(filter, 0, 5000);
-  }
+  make_rebuilding(folder / "f", 5000);
 
   any_filter::load(folder / "f").save(folder / "copy");
 
   EXPECT_EQ(inspect(folder / "copy").info.parameters.log_id(), 0u);
   EXPECT_EQ(code_of([&] { any_filter::open(folder / "copy", {.mode = access::read_write}); }), std::nullopt);
-  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "copy", {.mode = access::read_write}); }),
-            errc::incompatible);
+  EXPECT_EQ(code_of([&] { open_to_write(folder / "copy"); }), errc::incompatible);
 }
 
 TEST(RebuildingFilter, WithoutItsLogItAnswersAndTakesNoKeys) {
@@ -129,7 +89,7 @@ TEST(RebuildingFilter, WithoutItsLogItAnswersAndTakesNoKeys) {
     add(filter, 0, 3000);
   }
   const auto is_refused_with = [&](errc code) {
-    EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write}); }), code);
+    EXPECT_EQ(code_of([&] { open_to_write(folder / "f"); }), code);
     EXPECT_EQ(count_found(rebuilding_filter::open(folder / "f").view(), numbers(0, 3000)), 3000u);
     EXPECT_TRUE(inspect(folder / "f").usable);
   };
@@ -139,16 +99,12 @@ TEST(RebuildingFilter, WithoutItsLogItAnswersAndTakesNoKeys) {
   std::filesystem::copy(folder / "other.log", folder / "f.log");
   is_refused_with(errc::incompatible);
   std::filesystem::rename(folder / "hidden", folder / "f.log");
-  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write}); }), std::nullopt);
+  EXPECT_EQ(code_of([&] { open_to_write(folder / "f"); }), std::nullopt);
 }
 
 TEST(RebuildingFilter, InsertsWhatALogOfAnotherGenerationHas) {
   const scratch_folder folder;
-  {
-    rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
-    add(filter, 0, 3000);
-    filter.close();
-  }
+  make_rebuilding(folder / "f", 3000);
   // A rewritten log with more keys, beside the earlier filter.
   {
     key_log log = key_log::open(folder / "f.log", {.mode = access::read_write});
@@ -158,18 +114,14 @@ TEST(RebuildingFilter, InsertsWhatALogOfAnotherGenerationHas) {
     log.append(hash64s);
   }
 
-  const rebuilding_filter filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write});
+  const rebuilding_filter filter = open_to_write(folder / "f");
 
   EXPECT_EQ(count_found(filter.view(), numbers(0, 3500)), 3500u);
 }
 
 TEST(RebuildingFilter, ATornLogIsCutAndSaid) {
   const scratch_folder folder;
-  {
-    rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
-    add(filter, 0, 3000);
-    filter.close();
-  }
+  make_rebuilding(folder / "f", 3000);
   bytes log = read_file(folder / "f.log");
   const std::size_t whole = log.size();
   log.resize(whole + 40, 7);
@@ -187,20 +139,12 @@ TEST(RebuildingFilter, ATornLogIsCutAndSaid) {
 
 TEST(RebuildingFilter, ADamagedLogIsRefusedAndSalvaged) {
   const scratch_folder folder;
-  {
-    rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
-    add(filter, 0, 50'000, 1000);
-    filter.close();
-  }
+  make_rebuilding(folder / "f", 50'000, 1000);
   bytes log = read_file(folder / "f.log");
   log[log.size() / 2] ^= 1;
   write_file(folder / "f.log", log);
 
-  const auto refused = error_of(
-      [&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload}); });
-  ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->code(), errc::damaged);
-  EXPECT_THAT(refused->what(), HasSubstr("lost in 1 place"));
+  EXPECT_ERROR(open_verified(folder / "f"), errc::damaged, "lost in 1 place");
   EXPECT_EQ(count_found(any_filter::open(folder / "f"), numbers(0, 50'000)), 50'000u);
   EXPECT_EQ(code_of([&] { rebuilding_filter::recover(folder / "f"); }), errc::damaged);
   EXPECT_EQ(read_file(folder / "f.log"), log);
@@ -221,24 +165,17 @@ TEST(RebuildingFilter, ADamagedLogIsRefusedAndSalvaged) {
   EXPECT_EQ(code_of([&] { rebuilding_filter::recover(folder / "f", {.salvage = true}); }), errc::already_exists);
   EXPECT_EQ(read_file(folder / "f.log"), log);
   write_file(folder / "f.log", salvaged);
-  EXPECT_EQ(code_of([&] {
-              rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
-            }),
-            std::nullopt);
+  EXPECT_EQ(code_of([&] { open_verified(folder / "f"); }), std::nullopt);
 }
 
 TEST(RebuildingFilter, ALogThatLostItsEndIsRefused) {
   const scratch_folder folder;
-  {
-    rebuilding_filter filter = rebuilding_filter::create(folder / "f", of_integers);
-    add(filter, 0, 5000, 500);
-    filter.close();
-  }
+  make_rebuilding(folder / "f", 5000, 500);
   bytes log = read_file(folder / "f.log");
   log.resize(log.size() - 100);
   write_file(folder / "f.log", log);
 
-  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write}); }), errc::damaged);
+  EXPECT_EQ(code_of([&] { open_to_write(folder / "f"); }), errc::damaged);
   EXPECT_EQ(code_of([&] { rebuilding_filter::recover(folder / "f"); }), errc::damaged);
   EXPECT_EQ(count_found(any_filter::open(folder / "f"), numbers(0, 5000)), 5000u);
 }
@@ -258,17 +195,14 @@ TEST(RebuildingFilter, AnOlderLogIsRefusedAndSalvaged) {
     repetitive.append(hash64s);  // 6000 records of 3000 distinct keys
   }
   key_log::open(folder / "f.log", {.mode = access::read_write}).remove_duplicates();
-  filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write});
+  filter = open_to_write(folder / "f");
   add(filter, 3000, 2000);
   filter.close();
   const bytes whole = read_file(folder / "f");
 
   for (const char* older : {"as it was", "older"}) {
     std::filesystem::copy(folder / older, folder / "f.log", std::filesystem::copy_options::overwrite_existing);
-    const auto refused = error_of([&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write}); });
-    ASSERT_TRUE(refused) << older;
-    EXPECT_EQ(refused->code(), errc::damaged);
-    EXPECT_THAT(refused->what(), HasSubstr("only 3000 keys, but the filter has"));
+    EXPECT_ERROR(open_to_write(folder / "f"), errc::damaged, "only 3000 keys, but the filter has");
     EXPECT_EQ(code_of([&] { rebuilding_filter::recover(folder / "f"); }), errc::damaged) << older;
     EXPECT_EQ(read_file(folder / "f"), whole) << older;
   }
@@ -308,10 +242,7 @@ TEST(RebuildingFilter, AnOpeningThatIsRefusedDoesNotMarkItDirty) {
   const bytes log = read_file(folder / "f.log");
   const auto is_refused = [&](const bytes& instead) {
     write_file(folder / "f.log", instead);
-    EXPECT_NE(code_of([&] {
-                rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
-              }),
-              std::nullopt);
+    EXPECT_NE(code_of([&] { open_verified(folder / "f"); }), std::nullopt);
     EXPECT_TRUE(read_file(folder / "f") == filter);
     EXPECT_TRUE(inspect(folder / "f").info.clean);
   };
@@ -356,10 +287,7 @@ TEST(RebuildingFilter, IsRecoveredFromItsLogAlone) {
     EXPECT_EQ(count_found(filter.view(), numbers(0, 5000)), 5000u);
     EXPECT_EQ(filter.parameters().target_fpr, 0.001);
     filter.close();
-    EXPECT_EQ(code_of([&] {
-                rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
-              }),
-              std::nullopt);
+    EXPECT_EQ(code_of([&] { open_verified(folder / "f"); }), std::nullopt);
   };
 
   std::filesystem::remove(folder / "f");
@@ -386,8 +314,7 @@ TEST(RebuildingFilter, ReplacesAnOldOneWithItsLogOrNothing) {
     add(fresh, 10'000, 2000);
   }
 
-  rebuilding_filter fresh =
-      rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
+  rebuilding_filter fresh = open_verified(folder / "f");
   EXPECT_EQ(count_found(fresh.view(), numbers(10'000, 2000)), 2000u);
   EXPECT_LT(count_found(fresh.view(), numbers(0, 3000)), 200u);
 }
@@ -398,10 +325,7 @@ TEST(RebuildingFilter, ReplacesNoOtherFileThanALog) {
   const bytes letter = {'D', 'e', 'a', 'r', ' ', 'S', 'i', 'r', ',', ' ', 'y', 'o', 'u', 'r', 's'};
   write_file(folder / "f.log", letter);
   const auto is_refused = [&] {
-    const auto refused = error_of([&] { rebuilding_filter::create(folder / "f", of_integers); });
-    ASSERT_TRUE(refused);
-    EXPECT_EQ(refused->code(), errc::not_a_filter);
-    EXPECT_THAT(refused->what(), HasSubstr("f.log"));
+    EXPECT_ERROR(rebuilding_filter::create(folder / "f", of_integers), errc::not_a_filter, "f.log");
     EXPECT_EQ(code_of([&] { rebuilding_filter::build(folder / "f", of_integers, [](const auto&) {}); }),
               errc::not_a_filter);
   };
@@ -448,7 +372,7 @@ TEST(RebuildingFilter, KeepsItsTargetAfterAKillBeforeGrowth) {
   killed.record(hashes);
   killed.abandon();
 
-  rebuilding_filter filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write});
+  rebuilding_filter filter = open_to_write(folder / "f");
 
   EXPECT_EQ(filter.rebuilds(), 1u);
   EXPECT_GE(filter.capacity(), hashes.size());

@@ -4,34 +4,14 @@
 #include <bloomery/rebuilding_filter.hpp>
 
 #include "filters/rebuilding_filters.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
 #include "support/long_tests.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <filesystem>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "support/test.hpp"
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::absent;
-using bloomery_tests::add;
-using bloomery_tests::bytes;
-using bloomery_tests::code_of;
-using bloomery_tests::count_found;
-using bloomery_tests::expect_rate_kept;
+using namespace bloomery_tests;
 using bloomery_tests::file_bytes;
-using bloomery_tests::is_long;
-using bloomery_tests::numbers;
-using bloomery_tests::of_integers;
-using bloomery_tests::scratch_folder;
 
 // ---- growing --------------------------------------------------------------------------------------------------------
 
@@ -149,11 +129,7 @@ TEST(RebuildingFilter, RewritesItsLogIfMostOfItIsRepetition) {
   EXPECT_LT(filter.log().bytes(), (std::uint64_t{1} << 20) + 100'000);
   EXPECT_EQ(count_found(filter.view(), numbers(0, 10'000)), 10'000u);
   filter.close();
-  EXPECT_EQ(
-      count_found(
-          rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload}).view(),
-          numbers(0, 10'000)),
-      10'000u);
+  EXPECT_EQ(count_found(open_verified(folder / "f").view(), numbers(0, 10'000)), 10'000u);
 }
 
 TEST(RebuildingFilter, TakesRecordedKeysAtTheNextRebuildOrAtClosing) {
@@ -168,7 +144,7 @@ TEST(RebuildingFilter, TakesRecordedKeysAtTheNextRebuildOrAtClosing) {
   EXPECT_EQ(filter.insert_count(), 0u);
   filter.close();
 
-  filter = rebuilding_filter::open(folder / "f", {.mode = access::read_write});
+  filter = open_to_write(folder / "f");
   EXPECT_EQ(count_found(filter.view(), numbers(0, 30'000)), 30'000u);
   EXPECT_EQ(filter.capacity(), 37'200u);
 }
@@ -185,7 +161,7 @@ TEST(RebuildingFilter, KeepsKeysOfBytesWithASecret) {
     filter.close();
   }
 
-  EXPECT_EQ(code_of([&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write}); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { open_to_write(folder / "f"); }), errc::incompatible);
   EXPECT_EQ(
       code_of([&] { rebuilding_filter::open(folder / "f", {.mode = access::read_write, .secret = random_secret()}); }),
       errc::incompatible);
@@ -221,8 +197,7 @@ TEST(RebuildingFilter, AThreadThatIsNotWaitedForEndsWithTheFilter) {
     filter.abandon();
   }
 
-  rebuilding_filter filter =
-      rebuilding_filter::open(folder / "f", {.mode = access::read_write, .check = file_check::payload});
+  rebuilding_filter filter = open_verified(folder / "f");
 
   EXPECT_EQ(count_found(filter.view(), numbers(0, 98'000)), 98'000u);
   EXPECT_FALSE(std::filesystem::exists(folder / "f.rebuild"));

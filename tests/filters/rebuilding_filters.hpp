@@ -3,15 +3,7 @@
 
 #include <bloomery/rebuilding_filter.hpp>
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <filesystem>
-#include <span>
-#include <string>
-#include <vector>
+#include "support/test.hpp"
 
 namespace bloomery_tests {
 
@@ -36,6 +28,23 @@ inline void add(bloomery::rebuilding_filter& filter, std::uint64_t first, std::u
   for (std::uint64_t at = 0; at < count; at += together) {
     filter.insert(std::span<const std::uint64_t>(numbers(first + at, std::min(together, count - at))));
   }
+}
+
+/// Makes a filter of integers and its log, with the keys 0 to count - 1, and closes them.
+inline void make_rebuilding(const std::string& path, std::uint64_t count, std::uint64_t together = 10'000) {
+  bloomery::rebuilding_filter filter = bloomery::rebuilding_filter::create(path, of_integers);
+  add(filter, 0, count, together);
+  filter.close();
+}
+
+/// Opens both files for writing; open_verified() also reads all pages.
+inline bloomery::rebuilding_filter open_to_write(const std::string& path) {
+  return bloomery::rebuilding_filter::open(path, {.mode = bloomery::access::read_write});
+}
+
+inline bloomery::rebuilding_filter open_verified(const std::string& path) {
+  return bloomery::rebuilding_filter::open(
+      path, {.mode = bloomery::access::read_write, .check = bloomery::file_check::payload});
 }
 
 inline constexpr std::uint64_t absent = std::uint64_t{1} << 60;  // numbers from here on are never inserted

@@ -5,32 +5,19 @@
 #include <bloomery/filter.hpp>
 #include <bloomery/measure.hpp>
 
-#include "support/errors.hpp"
 #include "support/long_tests.hpp"
-#include "support/operations.hpp"
 #include "support/processes.hpp"
+#include "support/test.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <fstream>
-#include <ostream>
-#include <random>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace {
 
 using namespace bloomery;
-using bloomery_tests::code_of;
-using bloomery_tests::holds_for_all;
-using bloomery_tests::is_long;
+using namespace bloomery_tests;
 using integers = scalable_filter<std::uint64_t>;
 
 // The layers one after another, bit by bit as split_block512::cells has them, with nothing but their geometry and the
@@ -163,42 +150,6 @@ TEST(ScalableFilter, RefusesInvalidProbabilitiesAndFirstLayers) {
 
 // ---- against models -------------------------------------------------------------------------------------------------
 
-struct operation {
-  bool looks_up;
-  std::uint64_t key;
-
-  friend std::ostream& operator<<(std::ostream& out, const operation& o) {
-    return out << (o.looks_up ? "look up " : "insert ") << o.key;
-  }
-};
-
-TEST(ScalableFilter, FindsEveryKeyAndReportsNoPresentKeyAsNew) {
-  const auto draw = [](std::mt19937_64& random) { return operation{random() % 4 == 0, random() % 300}; };
-  const auto fails = [](const std::vector<operation>& operations) -> std::string {
-    integers seen(0.2, {}, 4);
-    std::set<std::uint64_t> keys;
-    for (const operation& o : operations) {
-      if (o.looks_up) {
-        if (keys.contains(o.key) && !seen.may_contain(o.key)) return "a key is forgotten";
-        continue;
-      }
-      const bool was_there = seen.may_contain(o.key);
-      const std::uint64_t before = seen.insert_count();
-      const bool is_new = seen.insert(o.key);
-      if (is_new == was_there) return "insert and may_contain contradict each other";
-      if (is_new && keys.contains(o.key)) return "a key that is in is called new";
-      if (seen.insert_count() != before + (is_new ? 1 : 0)) return "the count is wrong";
-      keys.insert(o.key);
-    }
-    for (const std::uint64_t key : keys) {
-      if (!seen.may_contain(key)) return "a key is forgotten at the end";
-    }
-    return "";
-  };
-
-  EXPECT_TRUE(holds_for_all(40, 600, draw, fails));
-}
-
 TEST(ScalableFilter, HasTheBitsAndAnswersOfItsDefinition) {
   integers seen(0.3, {}, 50);
   std::vector<std::uint8_t> answers;
@@ -237,25 +188,6 @@ TEST(ScalableFilter, BatchesActAsIfKeysCameOneByOneWhateverTheirSizeAndTheLayers
   }
 }
 
-TEST(ScalableFilter, ABatchIsLookedUpAsItsKeysOneByOne) {
-  integers seen(0.4, {}, 20);
-  seen.insert(std::span<const std::uint64_t>(numbers(0, 5000)));
-  for (const std::size_t count : {0u, 1u, 63u, 64u, 65u, 2047u, 2048u, 2049u, 6001u}) {
-    SCOPED_TRACE(count);
-    const std::vector<std::uint64_t> keys = numbers(3000, count);
-    std::vector<std::uint64_t> bitmap((count + 63) / 64 + 1, ~std::uint64_t{0});
-
-    seen.may_contain(std::span<const std::uint64_t>(keys), bitmap);
-
-    for (std::size_t i = 0; i < count; ++i)
-      ASSERT_EQ((bitmap[i / 64] >> (i % 64) & 1) != 0, seen.may_contain(keys[i])) << i;
-    if (count % 64 != 0) {
-      EXPECT_EQ(bitmap[count / 64] >> (count % 64), 0u);
-    }
-    EXPECT_EQ(bitmap.back(), ~std::uint64_t{0});
-  }
-}
-
 TEST(ScalableFilter, ItGrowsForTheFirstNewKeyThatFindsItFullAndForNoOther) {
   scalable_layers seen(0.01, 100);
   std::vector<std::uint64_t> in;
@@ -276,29 +208,6 @@ TEST(ScalableFilter, ItGrowsForTheFirstNewKeyThatFindsItFullAndForNoOther) {
   EXPECT_EQ(full.layers().size(), 1u);
   EXPECT_TRUE(full.insert(mix{}(in.back())));
   EXPECT_EQ(full.layers().size(), 2u);
-}
-
-TEST(ScalableFilter, StringsAndIntegersAndTheirEdgesAreKeys) {
-  scalable_filter<> text(0.01, {}, 16);
-  std::vector<std::string> owned{"", std::string(1, '\0'), std::string(2, '\0'), "a", std::string(100'000, 'x')};
-  for (int i = 0; i < 1000; ++i) owned.push_back("key " + std::to_string(i));
-  const std::vector<std::string_view> keys(owned.begin(), owned.end());
-  std::vector<std::uint8_t> is_new(keys.size());
-  text.insert(std::span<const std::string_view>(keys), is_new);
-  std::vector<std::uint64_t> bitmap((keys.size() + 63) / 64);
-  text.may_contain(std::span<const std::string_view>(keys), bitmap);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    EXPECT_TRUE(text.may_contain(keys[i])) << i;
-    EXPECT_TRUE((bitmap[i / 64] >> (i % 64) & 1) != 0) << i;
-  }
-  EXPECT_GT(std::count(is_new.begin(), is_new.end(), 1), 980);
-
-  integers edges(0.01);
-  for (const std::uint64_t key : {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{1}}) {
-    EXPECT_TRUE(edges.insert(key)) << key;
-    EXPECT_FALSE(edges.insert(key)) << key;
-    EXPECT_TRUE(edges.may_contain(key)) << key;
-  }
 }
 
 TEST(ScalableFilter, ClearedItIsAsNew) {

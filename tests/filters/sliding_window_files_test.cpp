@@ -1,46 +1,19 @@
 // Files of sliding-window filters: killed writers, blocks that are ahead of the state, hostile bytes, and merges.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/sliding_window_filter.hpp>
 
 #include "file/sample_file.hpp"
 #include "filters/sliding_windows.hpp"
-#include "support/files.hpp"
-#include "support/long_tests.hpp"
-#include "support/processes.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
-
-#include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <random>
-#include <string>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::filter_of_integers;
-using bloomery_tests::hour;
-using bloomery_tests::is_long;
-using bloomery_tests::layouts_with_window;
-using bloomery_tests::put;
-using bloomery_tests::read_file;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::some_day;
-using bloomery_tests::with_checksums;
-using bloomery_tests::with_header;
-using bloomery_tests::write_file;
+using namespace bloomery_tests;
 
 template <class Layout>
 class SlidingWindowFile : public ::testing::Test {};
@@ -101,42 +74,6 @@ TEST(SlidingWindowFileOfIntegers, OfAnotherWindowIsRefusedByAMerge) {
   filter_of_integers<layouts::sliding> b({.window = window_of_time(std::chrono::hours(12)), .capacity = 1000});
 
   EXPECT_ERROR(a.merge(b), errc::incompatible, "window: 86400000 ms and 43200000 ms");
-}
-
-TEST(KilledWriterOfASlidingWindow, LosesNoKeyOfTheWindow) {
-  const scratch_folder folder;
-  constexpr std::uint64_t keys_of_window = 2000;
-  for (int round = 0; round < (is_long() ? 100 : 6); ++round) {
-    const std::string path = folder / "seen.bloom";
-    auto* const progress = static_cast<std::atomic<std::uint64_t>*>(
-        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    const pid_t child = bloomery_tests::start_child([&] {
-      using mapped = sliding_window_filter<std::uint64_t, layouts::sliding, mix, mapped_storage>;
-      auto filter = mapped::create(path, {.window = window_of_keys(keys_of_window)});
-      for (std::uint64_t key = 0;; ++key) {
-        filter.insert(key);
-        progress->store(key + 1, std::memory_order_release);
-      }
-      return 0;
-    });
-    const std::uint64_t enough = 5000 + 3331 * static_cast<std::uint64_t>(round);
-    while (progress->load(std::memory_order_acquire) < enough) ::sched_yield();
-    ::kill(child, SIGKILL);
-    EXPECT_EQ(bloomery_tests::wait_for(child), 128 + SIGKILL);
-    const std::uint64_t done = *progress;
-    ::munmap(progress, 4096);
-
-    any_filter filter = any_filter::open(path, {.mode = access::read_write, .check = file_check::payload});
-
-    EXPECT_FALSE(filter.opened_from()->clean);
-    EXPECT_TRUE(filter.count_is_estimate());
-    for (std::uint64_t key = done - keys_of_window; key < done; ++key) ASSERT_TRUE(filter.may_contain(key)) << key;
-    EXPECT_LE(filter.window()->insertions, done + 1);
-    EXPECT_GE(filter.window()->insertions + 1, done);
-    filter.insert(std::uint64_t{1} << 50);
-    filter.close();
-    EXPECT_TRUE(inspect(path, file_check::payload).problems.empty());
-  }
 }
 
 TYPED_TEST(SlidingWindowFile, OfALengthThatItCannotHaveLeavesTheOldFile) {

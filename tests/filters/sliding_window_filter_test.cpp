@@ -1,44 +1,22 @@
 // Sliding-window filters, compared with a model that keeps the time of every key, and with a model of their cells made
 // of sets.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/sliding_window_filter.hpp>
 
 #include "filters/sliding_windows.hpp"
-#include "support/files.hpp"
 #include "support/long_tests.hpp"
 #include "support/operations.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <limits>
 #include <map>
 #include <ostream>
-#include <random>
 #include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::filter_of_integers;
-using bloomery_tests::holds_for_all;
-using bloomery_tests::hour;
-using bloomery_tests::layouts_with_window;
-using bloomery_tests::read_file;
-using bloomery_tests::repetitions;
-using bloomery_tests::scratch_folder;
-using bloomery_tests::some_day;
-using bloomery_tests::write_file;
+using namespace bloomery_tests;
 
 // ---- the twin: for each epoch the set of its cells, by docs/format.md -----------------------------------------------
 

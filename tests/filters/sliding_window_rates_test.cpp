@@ -7,27 +7,15 @@
 
 #include "filters/sliding_windows.hpp"
 #include "math/rates.hpp"
-#include "support/files.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <array>
 #include <bit>
 #include <chrono>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <random>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::bytes;
-using bloomery_tests::filter_of_integers;
-using bloomery_tests::layouts_with_window;
-using bloomery_tests::some_day;
+using namespace bloomery_tests;
 
 template <class Layout>
 class SlidingWindowRate : public ::testing::Test {};

@@ -6,23 +6,12 @@
 #include <bloomery/measure.hpp>
 #include <bloomery/static_filter.hpp>
 
-#include "support/errors.hpp"
 #include "support/fenced.hpp"
-#include "support/files.hpp"
 #include "support/long_tests.hpp"
+#include "support/test.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <numeric>
-#include <random>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 namespace {
 

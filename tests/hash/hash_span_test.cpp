@@ -2,11 +2,7 @@
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/hash.hpp>
 
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <vector>
+#include "support/test.hpp"
 
 namespace bloomery {
 namespace {

@@ -4,18 +4,9 @@
 #include "hash/murmur3.hpp"
 #include "hash/sha1.hpp"
 #include "support/md5.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstdint>
 #include <cstdio>
-#include <random>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace bloomery {
 namespace {

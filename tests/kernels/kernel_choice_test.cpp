@@ -7,20 +7,12 @@
 
 #include "kernels/dispatch.hpp"
 #include "kernels/kernels.hpp"
-
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <iterator>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {

@@ -10,28 +10,14 @@
 #include "kernels/kernels.hpp"
 #include "support/fenced.hpp"
 #include "support/long_tests.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <random>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::counts;
-using bloomery_tests::fence;
-using bloomery_tests::fenced;
-using bloomery_tests::form_of_keys;
-using bloomery_tests::forms;
-using bloomery_tests::key_words;
-using bloomery_tests::under_sanitizer;
+using namespace bloomery_tests;
 using kernels::kernel_set;
 
 // ---- hash64s, split and scatter -------------------------------------------------------------------------------------

@@ -13,33 +13,17 @@
 #include "kernels/kernels.hpp"
 #include "support/fenced.hpp"
 #include "support/long_tests.hpp"
-
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::counts;
-using bloomery_tests::extreme_words;
-using bloomery_tests::fence;
-using bloomery_tests::fenced;
-using bloomery_tests::fetches;
-using bloomery_tests::form_of_keys;
-using bloomery_tests::forms;
-using bloomery_tests::key_words;
-using bloomery_tests::repetitions;
+using namespace bloomery_tests;
 using kernels::kernel_set;
 using kernels::layout_kernel;
 

@@ -5,13 +5,7 @@
 #include <bloomery/layouts/split_block.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <string_view>
+#include "support/test.hpp"
 
 namespace {
 

@@ -6,23 +6,12 @@
 
 #include "layouts/counting_filters.hpp"
 #include "support/rate_variance.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <random>
-#include <span>
-#include <string>
-#include <vector>
+#include "support/test.hpp"
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::counting_filter;
-using bloomery_tests::params_of;
-using bloomery_tests::runs;
+using namespace bloomery_tests;
 
 TEST(CountingRate, IsKeptByTheSmallestGeometry) {
   for (const std::uint64_t n : {1u, 10u, 1000u, 100'000u}) {

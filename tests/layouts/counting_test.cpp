@@ -1,44 +1,22 @@
 // Counting filters against an array of counters and a multiset of keys, kept by hand.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/measure.hpp>
 
 #include "layouts/counting_filters.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
 #include "support/operations.hpp"
+#include "support/test.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <ostream>
-#include <random>
 #include <set>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::code_of;
-using bloomery_tests::counting_filter;
-using bloomery_tests::error_of;
-using bloomery_tests::params_of;
-using bloomery_tests::runs;
-using bloomery_tests::scratch_folder;
+using namespace bloomery_tests;
 using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // ---- the model ------------------------------------------------------------------------------------------------------
 
@@ -204,34 +182,6 @@ TEST(Counting, KeepsThemWithAKindThatIsKnownAtRunTimeOnly) {
   EXPECT_TRUE(bloomery_tests::holds_for_all(runs(40), 250, drawn, fails));
 }
 
-// Twelve pages: each changed page must get its new checksum.
-TEST(Counting, KeepsThemInAFileWhosePagesMatchTheirChecksums) {
-  const geometry g{12 * 8 * 4096, 7};
-  const auto fails = [&](const std::vector<operation>& operations) -> std::string {
-    const scratch_folder folder;
-    model truth(g);
-    const auto run = [&](auto filter) -> std::string {
-      for (const operation& o : operations) {
-        if (std::string reason = differs_after(filter, truth, o); !reason.empty()) return reason;
-      }
-      filter.close();
-      if (const inspection found = inspect(folder / "f", file_check::payload); !found.problems.empty()) {
-        return found.problems.front();
-      }
-      return difference_to(any_filter::load(folder / "f"), truth);
-    };
-    any_filter::create(folder / "f", params_of(g), {.reserve = false}).close();
-    if (const std::string reason = run(any_filter::open(folder / "f", {.mode = access::read_write})); !reason.empty()) {
-      return "any_filter: " + reason;
-    }
-    const std::string reason = run(filter<std::uint64_t, layouts::counting, mix, mapped_storage>::open(
-        folder / "f", {.mode = access::read_write}));
-    return reason.empty() ? reason : "filter: " + reason;
-  };
-
-  EXPECT_TRUE(bloomery_tests::holds_for_all(runs(8), 40, drawn, fails));
-}
-
 // ---- single calls ---------------------------------------------------------------------------------------------------
 
 static_assert(layout<layouts::counting> && layout_with_kernels<layouts::counting> &&
@@ -352,41 +302,6 @@ TEST(Counting, MergesCopiesUpToFullAndCountsThem) {
   EXPECT_FALSE(a.count_is_estimate());
   EXPECT_EQ(a.refused_removals(), 1u);
   EXPECT_TRUE(any_a.tainted());
-}
-
-TEST(Counting, SetsTheSameCountersInEveryKindOfFilter) {
-  std::vector<std::string> words;
-  for (int i = 0; i < 1000; ++i) words.push_back("key-" + std::to_string(i % 700));
-  const std::vector<std::string_view> texts(words.begin(), words.end());
-  std::vector<std::uint64_t> integers;
-  for (std::uint64_t i = 0; i < 1000; ++i) integers.push_back(mix64(i % 700));
-  const std::string_view half[] = {texts[0], texts[1], texts[2]};
-
-  const auto compare = [&](auto typed, any_filter any, const auto& keys) {
-    for (const auto& key : keys) typed.insert(key);
-    any.insert(keys);
-    EXPECT_TRUE(std::ranges::equal(typed.bytes(), any.bytes()));
-    for (std::size_t i = 0; i < keys.size(); i += 3) typed.remove(keys[i]);
-    for (std::size_t i = 0; i < keys.size(); i += 3) any.remove(keys[i]);
-    EXPECT_TRUE(std::ranges::equal(typed.bytes(), any.bytes()));
-    EXPECT_EQ(typed.insert_count(), any.insert_count());
-    EXPECT_EQ(typed.insert_count(), keys.size() - (keys.size() + 2) / 3);
-  };
-  const geometry g = layouts::counting::geometry_for(1000, 0.01);
-  const auto params_with = [&](params p) {
-    p.layout = "counting";
-    p.geometry = g;
-    return p;
-  };
-  compare(filter<std::string_view, layouts::counting>(g), any_filter(params_with({})), texts);
-  compare(filter<std::string_view, layouts::counting, murmur3>(g), any_filter(params_with({.hash = "murmur3"})), texts);
-  compare(filter<std::string_view, layouts::counting, siphash>(g, 0, siphash({1, 2})),
-          any_filter(params_with({.secret = secret_key{1, 2}})), texts);
-  const std::span<const std::uint64_t> numbers(integers);
-  compare(filter<std::uint64_t, layouts::counting>(g), any_filter(params_with({.keys = key_kind::u64le})), numbers);
-  compare(filter<std::uint64_t, layouts::counting, xxh3>(g),
-          any_filter(params_with({.hash = "xxh3", .keys = key_kind::u64le})), numbers);
-  EXPECT_EQ(filter<std::string_view>(10, 0.1).insert_all(half), 3u);
 }
 
 TEST(Counting, InsertsAllAtOnceInOrderAndReportsNewKeys) {

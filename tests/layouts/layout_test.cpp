@@ -9,22 +9,15 @@
 #include <bloomery/layouts/split_block.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <random>
 #include <set>
-#include <span>
-#include <string>
 #include <type_traits>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bytes = std::vector<std::uint8_t>;
+using namespace bloomery_tests;
 
 std::vector<key_hash> random_hashes(std::size_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -262,16 +255,9 @@ std::string trace_of(const geometry& g, std::size_t count) {
   return std::to_string(g.bits) + " bits, " + std::to_string(g.probes) + " probes, " + std::to_string(count) + " keys";
 }
 
-struct layout_names {
-  template <class Layout>
-  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
-    return std::string(Layout::name);
-  }
-};
-
 using all_layouts = testing::Types<layouts::split_block, layouts::split_block512, layouts::blocked,
                                    layouts::blocked_page, layouts::classic>;
-TYPED_TEST_SUITE(LayoutBatch, all_layouts, layout_names);
+TYPED_TEST_SUITE(LayoutBatch, all_layouts, names_of_layouts);
 
 TYPED_TEST(LayoutBatch, InsertsTheSameBitsAndReportsTheSameNewKeysAsOneByOne) {
   for (const geometry& g : geometries<TypeParam>()) {
@@ -291,22 +277,12 @@ TYPED_TEST(LayoutBatch, InsertsTheSameBitsAndReportsTheSameNewKeysAsOneByOne) {
       ASSERT_EQ(actual_new, expected_new);
       ASSERT_EQ(all_new, static_cast<std::uint64_t>(std::count(expected_new.begin(), expected_new.end(), 1)));
       ASSERT_EQ(silently_new, all_new);
+
+      const auto more = random_hashes(count, 1);
+      for (const key_hash hash : more) insert_cells<TypeParam>(expected.data(), g, hash);
+      insert_batch<TypeParam>(actual.data(), g, hash_span::hashes(more), nullptr);
+      ASSERT_EQ(actual, expected) << "added to what is there";
     }
-  }
-}
-
-TYPED_TEST(LayoutBatch, AddsToWhatIsThere) {
-  for (const geometry& g : geometries<TypeParam>()) {
-    const auto earlier = random_hashes(g.bits / 20, 1);
-    const auto later = random_hashes(g.bits / 20 + 1, 2);
-    bytes expected(bytes_for(g.bits)), actual(expected);
-
-    for (const auto& hashes : {earlier, later}) {
-      for (const key_hash hash : hashes) insert_cells<TypeParam>(expected.data(), g, hash);
-      insert_batch<TypeParam>(actual.data(), g, hash_span::hashes(hashes), nullptr);
-    }
-
-    ASSERT_EQ(actual, expected) << g.bits;
   }
 }
 
@@ -330,19 +306,6 @@ TYPED_TEST(LayoutBatch, AnswersAsOneByOneAndLeavesUnusedBitsOfTheBitmapZero) {
 
       ASSERT_EQ(actual, expected);
     }
-  }
-}
-
-TYPED_TEST(LayoutBatch, FindsEveryKeyItInserted) {
-  for (const geometry& g : geometries<TypeParam>()) {
-    const auto hashes = random_hashes(640, 3);
-    bytes filter(bytes_for(g.bits));
-    std::vector<std::uint64_t> found(10);
-
-    insert_batch<TypeParam>(filter.data(), g, hash_span::hashes(hashes), nullptr);
-    has_batch<TypeParam>(filter.data(), g, hash_span::hashes(hashes), found.data());
-
-    EXPECT_EQ(found, std::vector<std::uint64_t>(10, ~std::uint64_t{0})) << g.bits;
   }
 }
 
@@ -392,17 +355,6 @@ TYPED_TEST(LayoutBatch, DoesToOneKeyWhatItsCellsSay) {
     }
 
     ASSERT_EQ(actual, expected) << g.bits;
-  }
-}
-
-TYPED_TEST(LayoutBatch, LeavesTheLastBytesUnusedBitsZero) {
-  for (const geometry& g : geometries<TypeParam>()) {
-    bytes filter(bytes_for(g.bits));
-
-    insert_batch<TypeParam>(filter.data(), g, hash_span::hashes(random_hashes(2000, 4)), nullptr);
-    insert_batch<TypeParam>(filter.data(), g, hash_span::hashes(extreme_hashes), nullptr);
-
-    for (std::uint64_t bit = g.bits; bit < 8 * filter.size(); ++bit) EXPECT_FALSE(test_bit(filter.data(), bit)) << bit;
   }
 }
 

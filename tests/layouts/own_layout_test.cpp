@@ -1,11 +1,7 @@
 // User-defined layouts: bulk inserts partition keys by block only if the layout declares blocks_by.
 #include <bloomery/filter.hpp>
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <vector>
+#include "support/test.hpp"
 
 namespace bloomery {
 namespace {

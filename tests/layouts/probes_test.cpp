@@ -13,35 +13,21 @@
 #include <bloomery/sliding_window_filter.hpp>
 
 #include "support/combinations.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <random>
 #include <set>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::seeded;
+using namespace bloomery_tests;
 
 template <class Layout>
 class ProbesOf : public testing::Test {};
 using layouts_of_sequences =
     testing::Types<layouts::blocked, layouts::blocked_page, layouts::counting, layouts::sliding, layouts::sliding64>;
-struct layout_names {
-  template <class Layout>
-  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
-    return std::string(Layout::name);
-  }
-};
-TYPED_TEST_SUITE(ProbesOf, layouts_of_sequences, layout_names);
+TYPED_TEST_SUITE(ProbesOf, layouts_of_sequences, names_of_layouts);
 
 template <class Layout>
 constexpr std::uint64_t cells_in_block = Layout::block_bits;

@@ -4,13 +4,7 @@
 #include <bloomery/layouts/classic.hpp>
 
 #include "math/rates.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <vector>
+#include "support/test.hpp"
 
 namespace bloomery {
 namespace {

@@ -10,30 +10,17 @@
 
 #include "math/occupancy.hpp"
 #include "registry/tables.hpp"
-#include "support/errors.hpp"
 #include "support/long_tests.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <initializer_list>
-#include <limits>
-#include <numeric>
-#include <random>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::code_of;
+using namespace bloomery_tests;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 

@@ -1,7 +1,6 @@
 // The sizes of layouts: the smallest geometry that keeps a target FPR, and which geometries are refused.
 //
 // n keys, m bits, k probes, B blocks, p the target FPR.
-#include <bloomery/error.hpp>
 #include <bloomery/layouts/blocked.hpp>
 #include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
@@ -9,33 +8,19 @@
 #include <bloomery/layouts/split_block512.hpp>
 
 #include "math/rates.hpp"
-#include "support/errors.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <optional>
-#include <string>
 #include <type_traits>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::code_of;
+using namespace bloomery_tests;
 
 template <class Layout>
 class BlockedLayout : public testing::Test {};
 using blocked_layouts = testing::Types<layouts::split_block512, layouts::blocked, layouts::blocked_page>;
-struct layout_names {
-  template <class Layout>
-  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
-    return std::string(Layout::name);
-  }
-};
-TYPED_TEST_SUITE(BlockedLayout, blocked_layouts, layout_names);
+TYPED_TEST_SUITE(BlockedLayout, blocked_layouts, names_of_layouts);
 
 template <class Layout>
 std::vector<std::uint32_t> probes_of() {

@@ -1,16 +1,9 @@
 // Sizing rules against the exact sizes of the systems they come from, and expected_losses against the plain sum.
 #include <bloomery/sizing.hpp>
 
-#include <bloomery/error.hpp>
 #include <bloomery/layouts/classic.hpp>
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <string>
+#include "support/test.hpp"
 
 namespace bloomery {
 namespace {

@@ -5,24 +5,13 @@
 #include "model/expect.hpp"
 #include "model/killed_writer.hpp"
 #include "model/operation.hpp"
+#include "model/peer.hpp"
 #include "model/reference.hpp"
 #include "model/subject.hpp"
-#include "support/errors.hpp"
+#include "support/test.hpp"
 
-#include <bloomery/error.hpp>
-#include <bloomery/filter_handle.hpp>
-
-#include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <numeric>
-#include <optional>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 namespace bloomery_model {
 
@@ -36,6 +25,7 @@ class trial {
  public:
   trial(const kind& k, const setting& s)
       : promises_(k.promises), setting_(s), truth_(k.promises.memory, k.promises.window), subject_(k.make(s)) {
+    if (peer::exists_for(promises_, handle().local())) peer_.emplace(*handle().local(), setting_.seed);
     set_time();
     check_all();
   }
@@ -161,6 +151,7 @@ class trial {
       expect(look_up(all_keys(), form::hashes) == found, "prepared keys get other answers");
     if (promises_.has_quick_summary) check_summary();
     check_cells();
+    if (peer_) peer_->compare(*handle().local());
   }
 
   void look_up_singly(const operation& o) {
@@ -282,6 +273,7 @@ class trial {
     timed([&] { done = client.insert(span, is_new); });
 
     expect_equal(done.keys, ids.size(), "keys inserted");
+    if (peer_) peer_->insert(ids, is_new);
     if (quiet) {
       note_inserted(ids);
     } else {
@@ -365,6 +357,7 @@ class trial {
              std::string(i < inside ? "not removed" : "removed, though absent") + ": key " + std::to_string(ids[i]));
     }
     for (std::size_t i = 0; i < inside; ++i) truth_.remove(ids[i]);
+    if (peer_) peer_->remove(ids);
   }
 
   void merge(const operation& o) {
@@ -391,6 +384,7 @@ class trial {
       }
       handle().merge(*other);
     });
+    if (peer_) peer_->merge(*other->local());
     if (is_sole_change) subject_->reopen();
     truth_.merge(its);
     note_ever(ids);
@@ -417,6 +411,7 @@ class trial {
 
   void forget() {
     truth_.clear();
+    if (peer_) peer_->clear();
     if (promises_.able.can_remove) subject_->forget_other_client();
     ever_.assign(universe, false);
     distinct_ = filling_ = 0;
@@ -431,6 +426,7 @@ class trial {
     forget();
     set_time();
     note_inserted(ids);
+    if (peer_) peer_->insert(ids);
   }
 
   // ---- files ------------------------------------------------------------------------------------------------
@@ -490,6 +486,7 @@ class trial {
     if (o.first % 2 == 1) subject_->lose_unsynced();
     subject_->open();
 
+    if (peer_) peer_->restart(*handle().local());
     if (promises_.after_kill == survival::committed) {
       truth_ = before;
       if (told.committed) note_inserted(ids);
@@ -547,6 +544,7 @@ class trial {
     expect_equal(thrown->undecided(), 0U, "keys undecided when it was cancelled");
     ids.resize(static_cast<std::size_t>(thrown->done().keys));
     note_inserted(ids);
+    if (peer_) peer_->insert(ids);
   }
 
   void refuse() {
@@ -583,6 +581,7 @@ class trial {
   reference truth_;
   std::uint64_t now_ = 1'700'000'000'000;
   std::unique_ptr<subject> subject_;
+  std::optional<peer> peer_;
   std::vector<bool> ever_ = std::vector<bool>(universe);  // inserted since it was empty
   std::uint64_t distinct_ = 0;                            // of these
   std::uint64_t most_ever_ = 0;

@@ -1,39 +1,27 @@
 // Errors carry codes, fields and hints for programs, and sentences without any option or command for people; the front
 // end of the command words the hints' codes.
 #include <bloomery/any_filter.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/fold.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 #include <bloomery/secret.hpp>
 
 #include "cli/text/error_text.hpp"
-#include "support/errors.hpp"
-#include "support/files.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <cctype>
-#include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
-#include <optional>
 #include <ostream>
 #include <regex>
 #include <set>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
 using testing::AnyOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 using namespace bloomery_tests;
+using testing::Not;
 
 // An option, or a verb of the command behind its name.
 bool names_the_command(const std::string& text) {

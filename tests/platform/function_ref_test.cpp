@@ -1,12 +1,7 @@
 // function_ref and callback: empty values, ownership of the callable, and independent copies.
 #include <bloomery/detail/function_ref.hpp>
 
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <memory>
-#include <string>
-#include <utility>
+#include "support/test.hpp"
 
 namespace bloomery {
 namespace {

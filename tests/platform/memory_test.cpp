@@ -2,20 +2,15 @@
 #include "platform/memory.hpp"
 
 #include <bloomery/any_filter.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/layouts/classic.hpp>
 
-#include "support/files.hpp"
 #include "support/processes.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <cstdint>
-#include <filesystem>
 #include <fstream>
-#include <string>
 
 namespace bloomery {
 namespace {

@@ -2,7 +2,6 @@
 // must agree.
 #include <bloomery/advice.hpp>
 
-#include <bloomery/error.hpp>
 #include <bloomery/layouts/blocked.hpp>
 #include <bloomery/layouts/blocked_page.hpp>
 #include <bloomery/layouts/classic.hpp>
@@ -11,23 +10,16 @@
 #include <bloomery/sizing.hpp>
 
 #include "app/advice_text.hpp"
+#include "support/test.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <limits>
 #include <map>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
+using namespace bloomery_tests;
 using app::reason_text;
-using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 const std::vector<std::uint64_t> capacities = {1, 1000, 20'000, 1'000'000, 1'000'000'000'000};

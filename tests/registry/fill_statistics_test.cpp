@@ -17,28 +17,15 @@
 #include <bloomery/scheme.hpp>
 
 #include "schemes/schemes.hpp"
-#include "support/errors.hpp"
 #include "support/long_tests.hpp"
-
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
 #include <sys/mman.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <random>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::code_of;
-using bloomery_tests::under_sanitizer;
+using namespace bloomery_tests;
 using byte_array = std::vector<std::uint8_t>;
 
 constexpr double sigmas = 4.5;
@@ -202,13 +189,7 @@ template <class Layout>
 class FillStatisticsOfLayout : public testing::Test {};
 using all_layouts = testing::Types<layouts::split_block, layouts::split_block512, layouts::blocked,
                                    layouts::blocked_page, layouts::classic>;
-struct layout_names {
-  template <class Layout>
-  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's name
-    return std::string(Layout::name);
-  }
-};
-TYPED_TEST_SUITE(FillStatisticsOfLayout, all_layouts, layout_names);
+TYPED_TEST_SUITE(FillStatisticsOfLayout, all_layouts, names_of_layouts);
 
 template <class Layout>
 std::vector<geometry> small_geometries() {

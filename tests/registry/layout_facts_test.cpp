@@ -1,14 +1,9 @@
 // The facts of all layouts, compared with a table written from docs/format.md, and with the behavior of filters.
 #include <bloomery/layout.hpp>
 
-#include <bloomery/error.hpp>
 #include <bloomery/params.hpp>
 
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <string>
-#include <string_view>
+#include "support/test.hpp"
 
 namespace bloomery {
 namespace {

@@ -2,16 +2,10 @@
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/scheme.hpp>
 
-#include <gtest/gtest.h>
+#include "support/test.hpp"
 
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <sstream>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace bloomery {
 namespace {

@@ -3,19 +3,9 @@
 #include <bloomery/scheme.hpp>
 
 #include <bloomery/detail/bits.hpp>
-#include <bloomery/error.hpp>
 
 #include "support/md5.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "support/test.hpp"
 
 namespace bloomery {
 namespace {

@@ -9,31 +9,14 @@
 #include "statistics/patterned_keys.hpp"
 #include "support/combinations.hpp"
 #include "support/rate_variance.hpp"
+#include "support/test.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <random>
-#include <span>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::all_patterns;
-using bloomery_tests::expect_within;
-using bloomery_tests::fill_variance;
-using bloomery_tests::integer_keys;
-using bloomery_tests::pattern;
-using bloomery_tests::pattern_names;
-using bloomery_tests::seeded;
-using bloomery_tests::sigmas;
-using bloomery_tests::text_keys;
-using bloomery_tests::variance_of_rate;
+using namespace bloomery_tests;
 
 // ---- keys and hashes that tempt a hash to fail ----------------------------------------------------------------------
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <ios>
 #include <iterator>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 namespace bloomery_tests {
 
 using bytes = std::vector<std::uint8_t>;
+
+inline bytes copy_of(std::span<const std::uint8_t> view) { return {view.begin(), view.end()}; }
 
 /// A new folder in the current one, removed with all that is in it.
 class scratch_folder {

@@ -1,6 +1,8 @@
 // Random sequences of operations against a model, and the shortest sequence found that fails.
 #pragma once
 
+#include "model/shrink.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,28 +14,6 @@
 #include <vector>
 
 namespace bloomery_tests {
-
-/// The shortest sequence that can be reached from `failing` by leaving operations out, ever smaller runs of them, and
-/// still fails. `fails(sequence)` is the reason, empty if all is well.
-template <class Operation, class Fails>
-std::vector<Operation> shrunk(std::vector<Operation> failing, Fails fails) {
-  for (std::size_t run = failing.size() / 2; run > 0;) {
-    bool shorter = false;
-    for (std::size_t at = 0; at + run <= failing.size();) {
-      std::vector<Operation> without = failing;
-      without.erase(without.begin() + static_cast<std::ptrdiff_t>(at),
-                    without.begin() + static_cast<std::ptrdiff_t>(at + run));
-      if (fails(without).empty()) {
-        at += run;
-      } else {
-        failing = std::move(without);
-        shorter = true;
-      }
-    }
-    if (!shorter || run > failing.size()) run = std::min(run / 2, failing.size());
-  }
-  return failing;
-}
 
 /// Draws `runs` sequences of `length` operations and runs each; the first that fails is shrunk and printed, each
 /// operation by operator<<, with the seed that made it.
@@ -48,7 +28,9 @@ template <class Draw, class Fails>
     std::vector<decltype(draw(random))> operations;
     for (std::size_t i = 0; i < length; ++i) operations.push_back(draw(random));
     if (std::string(fails(operations)).empty()) continue;
-    const auto shortest = shrunk(operations, [&](const auto& some) { return std::string(fails(some)); });
+    const auto shortest = bloomery_model::shrunk(
+        operations, [&](const auto& some) { return !std::string(fails(some)).empty(); },
+        [](const auto& one) { return std::vector(std::size_t{0}, one); }, std::chrono::minutes(1));
     std::ostringstream words;
     words << std::string(fails(shortest)) << ", after (seed " << run + 1 << ", " << shortest.size() << " operations):";
     for (const auto& operation : shortest) words << "\n  " << operation;
