@@ -2,12 +2,10 @@
 
 import re
 import struct
-import subprocess
 import unittest
-from signal import SIGKILL
 
 from redis_server import RedisServer, RedisTest
-from support import LONG, MidwayTest, cells_of, checksum, keys, text, xxh3_64
+from support import cells_of, checksum, keys, text, xxh3_64
 
 WINDOW = 7 * 86_400_000
 SLICE = 86_400_000  # milliseconds
@@ -249,41 +247,6 @@ class Windows(RedisTest):
         self.make_filter("file", [b"old"])
         self.bloomery("pull", "-q", self.f, "-o", "file")
         self.assert_has_all("file", self.PRESENT)
-
-
-class KilledPull(MidwayTest, RedisTest):
-    COUNT = 1
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        MidwayTest.setUpClass.__func__(cls)
-        RedisTest.setUpClass.__func__(cls)
-
-    def start_pull(self) -> subprocess.Popen:
-        return self.start("pull", "-q", self.f, "-o", "file", stdin=subprocess.DEVNULL)
-
-    def test_it_leaves_the_old_file_or_the_whole_new_one(self) -> None:
-        lines = keys(2000)
-        self.bloomery("build", "-q", "-n", "30M", "--window", "7d", "-o", self.f, stdin=text(lines))
-        self.bloomery("pull", "-q", self.f, "-o", "file")
-        new = self.read("file")[4096:]  # the header has the time of the copy
-        self.make_filter("file", [b"old"])
-        old = self.read("file")
-        rounds = 60 if LONG else 12
-        left_new = 0
-        for number in range(rounds):
-            self.write("file", old)
-
-            self.end_midway((number + self.chance.random()) / rounds, SIGKILL, self.start_pull)
-
-            left = self.read("file")
-            self.assertTrue(left == old or left[4096:] == new, f"round {number}: neither the old file nor the new one")
-            left_new += left != old
-            if left != old:
-                self.assert_has_all("file", lines)
-        self.assertLess(left_new, rounds / 2, "it was hardly ever killed at work")
-        self.bloomery("pull", "-q", self.f, "-o", "file")
-        self.assertEqual(self.read("file")[4096:], new)
 
 
 if __name__ == "__main__":
