@@ -156,10 +156,10 @@ TEST_F(CopyLayers, ContinuesToGrowAfterAPush) {
   redis_filter again = redis_filter::create_from(at("again"), copy);
   const std::uint64_t layers = again.info().layers;
 
-  insert_all(again, keys_from(20'000, 60'000));
+  insert_all(again, keys_from(20'000, 200'000));
 
   EXPECT_GT(again.info().layers, layers);
-  EXPECT_EQ(count_found(again, keys_from(0, 80'000)), 80'000u);
+  EXPECT_EQ(count_found(again, keys_from(0, 220'000)), 220'000u);
   EXPECT_LE(again.info().rate_now, 0.01);
 }
 
