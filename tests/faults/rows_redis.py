@@ -148,6 +148,14 @@ class SharedReplaces(Shared, Replaces):
     """pull: the server's filter becomes a file."""
 
 
+class SharedWindow(SharedReplaces):
+    """pull of a sliding-window filter: the header of the file, which has the time of the pull, is not compared."""
+
+    def state(self, folder: Folder) -> dict[str, bytes | None]:
+        old = super().state(self.before)
+        return {name: data if data in (old[name], None) else data[4096:] for name, data in super().state(folder).items()}
+
+
 class SharedRemembers(Shared):
     """dedup --state ADDRESS >> out: no line goes out twice, and a killed run loses at most 256 KiB of lines.
 
@@ -211,14 +219,15 @@ def rows(k: Keys) -> list[Row]:
     local = several(("build", "-q", "-o", "a", *fixed, k.new))
     same_kind = several(("build", "-q", "-o", f, *fixed, k.old), ("pull", "-q", "-o", "p", f), ("build", "-q", "-o", "b", *fixed, k.new))
     counting = several((*build, "--counting", k.old), ("add", "-q", f, k.few))
+    window = several(("build", "-q", "-o", f, "--window", "7d", "-n", 100_000, k.new), ("build", "-q", "-o", "f", *SIZE, k.old))
     over_old = several((*build, k.new), ("build", "-q", "-o", "f", *SIZE, k.old))
 
     def inserts(name: str, arguments: tuple[object, ...], prepare: Callable[[Folder], None], old: str, **options) -> Row:
         return SharedInserts(name, Call((*arguments, *WAIT), one_thread=False), prepare, old, k.new, filter=f, **options)
 
-    def pulls(name: str, prepare: Callable[[Folder], None]) -> Row:
+    def pulls(name: str, prepare: Callable[[Folder], None], row: type[SharedReplaces] = SharedReplaces) -> Row:
         call = Call(("pull", "-q", *WAIT, "-o", "f", f), one_thread=False)
-        return SharedReplaces(name, call, ["f"], prepare, has("f", k.new, k.other))
+        return row(name, call, ["f"], prepare, has("f", k.new, k.other))
 
     def remembers(name: str, *options: object, existing: bool = False) -> Row:
         return SharedRemembers(name, f, (*options, "-p", "1e-9"), existing)
@@ -234,6 +243,7 @@ def rows(k: Keys) -> list[Row]:
         inserts("union, on Redis", ("union", "-q", "-o", f, "b", "p"), same_kind, k.old),
         pulls("pull, on Redis", several((*build, k.new))),
         pulls("pull, on Redis, over an old file", over_old),
+        pulls("pull, on Redis, of a window", window, SharedWindow),
         remembers("dedup --state, on Redis", "-n", 30_000),
         remembers("dedup --state, on Redis, existing", "-n", 30_000, existing=True),
         remembers("dedup --state --grow, on Redis", "--grow", "-n", 1000),

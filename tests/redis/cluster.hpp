@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,19 +96,11 @@ class test_cluster {
         }
       }
       // The slot map that clients receive has all running nodes.
-      std::size_t running = 0;
-      for (const auto& n : nodes_) running += n->pid() > 0 ? 1 : 0;
-      for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        if (nodes_[i]->pid() <= 0) continue;
-        std::vector<std::string> seen;
-        const auto map = nodes_[i]->command({"CLUSTER", "SLOTS"});
-        const auto ranges = map.reply();
-        for (std::size_t r = 0; r < ranges.size(); ++r) {
-          for (std::size_t j = 2; j < ranges[r].size(); ++j) seen.emplace_back(ranges[r][j][2].text());
-        }
-        std::sort(seen.begin(), seen.end());
-        seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-        if (seen.size() != running) return false;
+      const auto running = std::count_if(nodes_.begin(), nodes_.end(), [](const auto& n) { return n->pid() > 0; });
+      for (const auto& n : nodes_) {
+        std::set<std::string> seen;
+        for (const slot_range& range : slots_of(*n)) seen.insert(range.nodes.begin(), range.nodes.end());
+        if (n->pid() > 0 && seen.size() != static_cast<std::size_t>(running)) return false;
       }
       return true;
     });
@@ -118,15 +111,9 @@ class test_cluster {
     std::size_t found = nodes_.size();
     long newest = -1;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i]->pid() <= 0) continue;
-      const auto map = nodes_[i]->command({"CLUSTER", "SLOTS"});
-      const auto ranges = map.reply();
-      for (std::size_t r = 0; r < ranges.size(); ++r) {
-        if (ranges[r][0].integer() > slot || ranges[r][1].integer() < slot || ranges[r][2][2].text() != ids_[i])
-          continue;
-        const std::string about = info(i);
-        const std::size_t at = about.find("cluster_my_epoch:");
-        const long epoch = at == std::string::npos ? 0 : std::stol(about.substr(at + 17));
+      for (const slot_range& range : slots_of(*nodes_[i])) {
+        if (!range.has(slot) || range.nodes.front() != ids_[i]) continue;
+        const long epoch = epoch_in(info(i), "cluster_my_epoch:");
         if (epoch > newest) found = i;
         newest = std::max(newest, epoch);
       }
@@ -155,22 +142,15 @@ class test_cluster {
     must(to, {"CLUSTER", "SETSLOT", s, "NODE", ids_[to]});
     must(from, {"CLUSTER", "SETSLOT", s, "NODE", ids_[to]});
     wait_until("all know who has the slot and since when", [&] {
-      std::string epoch;
-      for (const auto& n : nodes_) {
-        if (n->pid() <= 0) continue;
-        const std::string about = n->command({"CLUSTER", "INFO"}).text();
-        const std::size_t at = about.find("cluster_current_epoch:");
-        const std::string its = about.substr(at, about.find('\r', at) - at);
-        if (!epoch.empty() && its != epoch) return false;
-        epoch = its;
-        const auto map = n->command({"CLUSTER", "SLOTS"});
-        const auto ranges = map.reply();
-        for (std::size_t r = 0; r < ranges.size(); ++r) {
-          if (ranges[r][0].integer() > slot || ranges[r][1].integer() < slot) continue;
-          if (ranges[r][2][2].text() != ids_[to]) return false;
+      std::set<long> epochs;
+      for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (nodes_[i]->pid() <= 0) continue;
+        epochs.insert(epoch_in(info(i), "cluster_current_epoch:"));
+        for (const slot_range& range : slots_of(*nodes_[i])) {
+          if (range.has(slot) && range.nodes.front() != ids_[to]) return false;
         }
       }
-      return true;
+      return epochs.size() == 1;
     });
   }
   void move_slot(std::uint16_t slot, std::size_t to) {
@@ -223,6 +203,32 @@ class test_cluster {
   }
 
  private:
+  struct slot_range {
+    std::int64_t first;
+    std::int64_t last;
+    std::vector<std::string> nodes;  // ids, the master first
+
+    bool has(std::uint16_t slot) const { return first <= slot && slot <= last; }
+  };
+
+  // The slot map as the node reports it; empty if it does not run.
+  static std::vector<slot_range> slots_of(test_server& node) {
+    std::vector<slot_range> all;
+    if (node.pid() <= 0) return all;
+    const auto map = node.command({"CLUSTER", "SLOTS"});
+    const auto ranges = map.reply();
+    for (std::size_t r = 0; r < ranges.size(); ++r) {
+      all.push_back({ranges[r][0].integer(), ranges[r][1].integer(), {}});
+      for (std::size_t j = 2; j < ranges[r].size(); ++j) all.back().nodes.emplace_back(ranges[r][j][2].text());
+    }
+    return all;
+  }
+
+  static long epoch_in(const std::string& about, const std::string& field) {
+    const std::size_t at = about.find(field);
+    return at == std::string::npos ? 0 : std::stol(about.substr(at + field.size()));
+  }
+
   std::string info(std::size_t i) { return nodes_[i]->command({"CLUSTER", "INFO"}).text(); }
 
   void must(std::size_t i, std::initializer_list<std::string_view> words) {

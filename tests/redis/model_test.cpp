@@ -4,17 +4,8 @@
 #include "model/run.hpp"
 #include "redis/fixtures.hpp"
 
-#include <bloomery/redis.hpp>
 #include <bloomery/redis/chain.hpp>
 #include <bloomery/redis/handle.hpp>
-
-#include <chrono>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace bloomery_model {
 namespace {
@@ -26,8 +17,16 @@ using bloomery::redis_filter;
 using bloomery::redis_growth;
 using bloomery::redis_params;
 
-// Where the filters of the tests are: set by the suites.
+// Where the filters of the tests are, and a disturbance that clients must survive: set by the suites.
 redis_address (*address_of)(const std::string& name) = nullptr;
+void (*disturb)() = nullptr;
+
+// Closes the connections of all clients, and makes the server load scripts again. After that, a client that has copies of
+// closed layers may report a present key as perhaps new; the test opens the other client again.
+void disturb_clients_of(bloomery_tests::test_server& server) {
+  server.command({"SCRIPT", "FLUSH"});
+  server.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+}
 
 std::string next_name() {
   static std::uint64_t number = 0;
@@ -66,6 +65,8 @@ class shared_subject final : public subject {
     return bloomery::redis::make_handle(redis_filter::create(others_.back(), params_, options()));
   }
   void close() override {
+    other_client_.reset();
+    disturb();
     handle().commit();
     handle_.reset();
   }
@@ -82,9 +83,14 @@ class shared_subject final : public subject {
     if (!puller_) puller_ = another();
     return bloomery::make_handle(puller_->pull());
   }
-  // While the new filter is filled, this client inserts half of the keys: they go into both filters.
+  // Another client sets the expiry and takes it back. While the new filter is filled, this client inserts half of the
+  // keys: they go into both filters.
   void replace(bloomery::key_span keys) override {
     const std::size_t half = keys.size() / 2;
+    another().expire(std::chrono::hours(1));
+    another().persist();
+    other_client_.reset();
+    disturb();
     another().replace(params_, [&](redis_filter& fresh) {
       if (keys.empty()) return;
       if (keys.form() == bloomery::key_span::form_of_keys::integers)
@@ -165,7 +171,7 @@ kind shared_counting(std::string name, std::uint64_t shards) {
   return shared_kind(c, {.filter = {.layout = "counting"}, .shards = shards});
 }
 
-kind shared_window(std::string name) {
+kind shared_window(std::string name, bool local_copy) {
   constexpr std::uint64_t length = 1400;
   contract c = shared(std::move(name), key_kind::u64le);
   c.able.has_window = true;
@@ -174,7 +180,7 @@ kind shared_window(std::string name) {
   c.is_steady = false;
   c.rate = {.is_exact = false, .factor = 8};
   c.also.push_back(verb::rotate);
-  return shared_kind(c, {.filter = {.extra = bloomery::window_of_milliseconds(length)}});
+  return shared_kind(c, {.filter = {.extra = bloomery::window_of_milliseconds(length)}}, local_copy);
 }
 
 // ---- chains ---------------------------------------------------------------------------------------------------------
@@ -196,6 +202,8 @@ class chain_subject final : public subject {
   }
 
   void close() override {
+    other_client_.reset();
+    disturb();
     handle().commit();
     handle_.reset();
   }
@@ -235,7 +243,8 @@ std::vector<kind> kinds_of_servers() {
           shared_kind(shared_growing("Growing_text", key_kind::bytes), unlimited),
           shared_kind(shared_growing("Growing_integers_to_maximum", key_kind::u64le), limited),
           shared_counting("Counting_text", 1),
-          shared_window("Window_integers"),
+          shared_window("Window_integers", false),
+          shared_window("Window_integers_local_copy", true),
           chain_kind("Chain_text")};
 }
 
@@ -255,6 +264,7 @@ class RedisModel : public bloomery_tests::on_a_server<RedisModel>, public testin
   void SetUp() override {
     on_a_server::SetUp();
     address_of = [](const std::string& name) { return server->address(name); };
+    disturb = [] { disturb_clients_of(*server); };
   }
 };
 
@@ -272,6 +282,9 @@ class RedisModelCluster : public bloomery_tests::on_a_cluster<RedisModelCluster>
   void SetUp() override {
     on_a_cluster::SetUp();
     address_of = [](const std::string& name) { return cluster->address(name); };
+    disturb = [] {
+      for (std::size_t i = 0; i < cluster->size(); ++i) disturb_clients_of(cluster->node(i));
+    };
   }
 };
 

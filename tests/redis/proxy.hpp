@@ -49,6 +49,14 @@ class proxy {
   std::uint16_t port() const { return listening_.port(); }
   std::size_t connections() const { return accepted_; }
 
+  /// The address of a filter on the server, through this proxy.
+  bloomery::redis_address address(const std::string& name = "x") const {
+    bloomery::redis_address a;
+    a.endpoints = {{"127.0.0.1", port()}};
+    a.name = name;
+    return a;
+  }
+
   /// Closes all connections immediately.
   void cut() {
     const std::size_t before = cuts_done_;

@@ -367,4 +367,17 @@ class test_server {
   std::unique_ptr<bloomery::redis::router> router_;
 };
 
+/// A master on loopback, and a replica that follows it.
+struct replicated_servers {
+  test_server replica;
+  test_server master{{.tcp = true, .config = {"repl-diskless-sync-delay 0"}}};
+
+  replicated_servers() {
+    replica.command({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
+    wait_until("the replica follows", [&] {
+      return replica.command({"INFO", "replication"}).text().find("master_link_status:up") != std::string::npos;
+    });
+  }
+};
+
 }  // namespace bloomery_tests

@@ -11,16 +11,10 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
+#include <chrono>
 #include <functional>
 #include <optional>
-#include <stdexcept>
-#include <string>
-#include <string_view>
 #include <thread>
-#include <utility>
-#include <vector>
 
 namespace bloomery_tests {
 
@@ -33,13 +27,16 @@ class stage {
   /// the connection.
   using actor = std::function<std::optional<std::string>(std::size_t connection, const words& command)>;
 
-  explicit stage(actor a) : actor_(std::move(a)) {
+  /// @param repeats  sends each reply again and again, with this pause, until the connection is closed
+  explicit stage(actor a, std::optional<std::chrono::milliseconds> repeats = {})
+      : actor_(std::move(a)), repeats_(repeats) {
     if (::pipe(wake_) != 0) throw std::runtime_error("no stage");
     thread_ = std::thread([this] { work(); });
   }
   stage(const stage&) = delete;
   stage& operator=(const stage&) = delete;
   ~stage() {
+    ending_ = true;
     ::close(wake_[1]);
     thread_.join();
     for (const guest& g : guests_) ::close(g.fd);
@@ -96,11 +93,14 @@ class stage {
     while (const std::optional<words> command = taken_from(g.bytes)) {
       const std::optional<std::string> answer = actor_(g.number, *command);
       if (!answer) return false;
-      for (std::size_t sent = 0; sent < answer->size();) {
-        const ssize_t n = ::send(g.fd, answer->data() + sent, answer->size() - sent, MSG_NOSIGNAL);
-        if (n <= 0) return false;
-        sent += static_cast<std::size_t>(n);
-      }
+      do {
+        for (std::size_t sent = 0; sent < answer->size();) {
+          const ssize_t n = ::send(g.fd, answer->data() + sent, answer->size() - sent, MSG_NOSIGNAL);
+          if (n <= 0) return false;
+          sent += static_cast<std::size_t>(n);
+        }
+        if (repeats_) std::this_thread::sleep_for(*repeats_);
+      } while (repeats_ && !ending_);
     }
     return true;
   }
@@ -128,6 +128,8 @@ class stage {
   }
 
   actor actor_;
+  std::optional<std::chrono::milliseconds> repeats_;
+  std::atomic<bool> ending_ = false;
   loopback_listener listening_{16};
   int wake_[2] = {-1, -1};
   std::atomic<std::size_t> accepted_ = 0;

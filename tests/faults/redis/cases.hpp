@@ -66,6 +66,7 @@ void restart_by_a_signal(fault_round&);
 void lose_the_description(fault_round&);
 void evict_keys(fault_round&);
 void lose_connections(fault_round&);
+void replace_filters(fault_round&);
 void drop_clear_and_replace(fault_round&);
 void grow_while_reading_copies(fault_round&);
 

@@ -233,6 +233,14 @@ std::vector<std::uint64_t> crowd::all_acknowledged() const {
   return keys;
 }
 
+// Layers are not overfilled, although calls were repeated.
+void crowd::judge_counts(const bloomery::redis_info& info, std::uint64_t acknowledged) {
+  if (info.rate_now > options_.params.filter.target_fpr)
+    report("the FPR is " + std::to_string(info.rate_now) + ", above its target");
+  if (kind_ == filter_kind::growing && static_cast<double>(info.inserted) < 0.98 * static_cast<double>(acknowledged))
+    report("room was taken for " + std::to_string(info.inserted) + " keys only");
+}
+
 void crowd::judge(tally& sum, const std::function<redis_filter()>& fresh) {
   const std::vector<std::uint64_t> keys = all_acknowledged();
   std::set<std::uint64_t> damaged;
@@ -248,6 +256,7 @@ void crowd::judge(tally& sum, const std::function<redis_filter()>& fresh) {
     insist([&] {
       redis_filter f = fresh();
       look_up_all(f);
+      if (excuses_.empty() && !options_.may_be_damaged) judge_counts(f.info(), keys.size());
     });
   } catch (const error& e) {
     if (e.code() == errc::unavailable || !permits(e)) {

@@ -115,6 +115,7 @@ class crowd {
   void read(bloomery::redis_filter& f, std::uint64_t seed);
   std::optional<insertion> insert(writer& w, const std::vector<std::uint64_t>& keys);
   void look_up(bloomery::redis_filter& f, const std::vector<std::uint64_t>& keys, std::set<std::uint64_t>* damaged);
+  void judge_counts(const bloomery::redis_info& info, std::uint64_t acknowledged);
   insertion call_of(std::uint64_t key) const;
   std::vector<std::uint64_t> all_acknowledged() const;
 

@@ -69,7 +69,8 @@ std::vector<fault_case> fault_cases() {
           {"failover", fail_over_in_a_cluster},
           {"sentinel", fail_over_by_a_sentinel, true},
           {"slots", move_slots},
-          {"replacement", drop_clear_and_replace},
+          {"replacement", replace_filters},
+          {"drop", drop_clear_and_replace},
           {"growth", grow_while_reading_copies}};
 }
 

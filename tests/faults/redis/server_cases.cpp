@@ -208,10 +208,7 @@ void lose_connections(fault_round& round) {
   test_server server;
   proxy net(server.socket());
   crowds all = on_server(round, server, all_kinds, [&](crowd_options& o) {
-    bloomery::redis_address through = o.addresses.front();
-    through.socket.clear();
-    through.endpoints = {{"127.0.0.1", net.port()}};
-    o.addresses.push_back(through);
+    o.addresses.push_back(net.address(o.addresses.front().name));
     o.readers = 2;
   });
   for (int i = 0; i < 25; ++i) {
@@ -230,7 +227,29 @@ void lose_connections(fault_round& round) {
   all.judge();
 }
 
-// By another client, while the crowd inserts.
+// By a client outside of the crowd, which inserts meanwhile.
+static void replace(fault_round& round, const crowd& c) {
+  redis_filter other = redis_filter::open(c.options().addresses.front());
+  other.replace(c.options().params, [&](redis_filter& next) {
+    const std::vector<std::uint64_t> keys = c.begun();
+    next.insert(std::span<const std::uint64_t>(keys));
+    round.wait(0, 50);
+  });
+}
+
+void replace_filters(fault_round& round) {
+  test_server server;
+  crowds all = on_server(round, server);
+  for (int i = 0; i < 3; ++i) {
+    for (const auto& c : all.all) {
+      round.wait(20, 100);
+      replace(round, *c);
+    }
+  }
+  all.wait_for_keys(100);
+  all.judge();
+}
+
 void drop_clear_and_replace(fault_round& round) {
   test_server server;
   crowds all = on_server(round, server, all_kinds, [](crowd_options& o) { o.may_be_missing = true; });
@@ -238,16 +257,12 @@ void drop_clear_and_replace(fault_round& round) {
     for (const auto& c : all.all) {
       round.wait(20, 100);
       const auto& address = c->options().addresses.front();
-      redis_filter other = redis_filter::open(address);
-      const std::uint64_t what = round.random() % 4;
-      if (what >= 2) {
-        other.replace(c->options().params, [&](redis_filter& fresh) {
-          const std::vector<std::uint64_t> keys = c->begun();
-          fresh.insert(std::span<const std::uint64_t>(keys));
-          round.wait(0, 50);
-        });
+      const std::uint64_t what = round.random() % 3;
+      if (what == 2) {
+        replace(round, *c);
         continue;
       }
+      redis_filter other = redis_filter::open(address);
       if (what == 1)
         other.drop();
       else

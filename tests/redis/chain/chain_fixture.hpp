@@ -5,14 +5,6 @@
 
 #include "redis/chain/chain_model.hpp"
 #include "redis/fixtures.hpp"
-#include "redis/proxy.hpp"
-#include "redis/servers.hpp"
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
 
 namespace bloomery_tests {
 
@@ -23,28 +15,15 @@ class RedisChain : public on_a_server<RedisChain> {
  protected:
   void SetUp() override {
     on_a_server::SetUp();
-    if (server != nullptr) server->command({"CONFIG", "RESETSTAT"});
+    if (server != nullptr) reset_calls();
   }
 
   static std::string value(const std::string& key) { return server->command({"GET", key}).text(); }
 
-  static bloomery::redis_address through(const proxy& network) {
-    bloomery::redis_address address = server->address();
-    address.socket.clear();
-    address.endpoints = {{"127.0.0.1", network.port()}};
-    return address;
-  }
-
-  // The address of a user with every permission except this command.
-  static bloomery::redis_address without(const std::string& command) { return limited({"+@all", "-" + command}); }
-
-  static bloomery::redis_address limited(const texts& rules) {
-    server->command({"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~filter-*"});
-    for (const std::string& rule : rules) server->command({"ACL", "SETUSER", "limited", rule});
-    bloomery::redis_address address = server->address();
-    address.user = "limited";
-    address.password = "any";
-    return address;
+  static bloomery::redis_chain filled(const texts& keys) {
+    bloomery::redis_chain chain = bloomery::redis_chain::create(at("filter"), small);
+    chain.insert(views(keys));
+    return chain;
   }
 
   // All bitmaps of a chain up to its cursor.
@@ -54,21 +33,6 @@ class RedisChain : public on_a_server<RedisChain> {
     for (int i = 0; i <= std::stoi(last.empty() ? "0" : last); ++i)
       all.push_back(value(name + "-" + std::to_string(i)));
     return all;
-  }
-
-  static texts all_keys() {
-    const auto answer = server->command({"KEYS", "*"});
-    texts keys;
-    for (std::size_t i = 0; i < answer.reply().size(); ++i) keys.emplace_back(answer.reply()[i].text());
-    std::sort(keys.begin(), keys.end());
-    return keys;
-  }
-
-  // The number of calls of a command since the test began.
-  static std::uint64_t calls(const std::string& command) {
-    const std::string stats = server->command({"INFO", "commandstats"}).text();
-    const std::size_t at = stats.find("cmdstat_" + command + ":calls=");
-    return at == std::string::npos ? 0 : std::stoull(stats.substr(at + command.size() + 15));
   }
 };
 

@@ -1,18 +1,13 @@
 // A model of the original Java program in memory: Guava's positions, plain bitmaps, one key at a time.
 #pragma once
 
+#include "redis/fixtures.hpp"
 #include "support/md5.hpp"
 
 #include <bloomery/redis/chain.hpp>
 #include <bloomery/scheme.hpp>
 
-#include <algorithm>
 #include <bit>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace bloomery_tests {
 
@@ -29,8 +24,10 @@ inline std::vector<std::string_view> views(const texts& keys) { return {keys.beg
 
 class chain_model {
  public:
-  explicit chain_model(const bloomery::redis_chain_params& p) : g_(rule_.geometry_for(p.capacity, p.target_fpr)) {
+  explicit chain_model(const bloomery::redis_chain_params& p, const texts& keys = {})
+      : g_(rule_.geometry_for(p.capacity, p.target_fpr)) {
     begin();
+    for (const std::string& key : keys) insert(key);
   }
 
   bool may_contain(std::string_view key) const {
@@ -85,17 +82,17 @@ class chain_model {
   std::vector<std::uint64_t> grew_after_;
 };
 
+/// How many of these keys are found.
+inline std::uint64_t count_found(bloomery::redis_chain& chain, const texts& keys) {
+  std::vector<std::uint64_t> bitmap(keys.size() / 64 + 1);
+  chain.may_contain(views(keys), bitmap);
+  return count_of(bitmap);
+}
+
 /// Bits set.
 inline std::uint64_t ones_of(const std::string& bytes) {
   std::uint64_t ones = 0;
   for (const char byte : bytes) ones += static_cast<std::uint64_t>(std::popcount(static_cast<unsigned char>(byte)));
-  return ones;
-}
-
-/// How many bits of a batch's answer are set.
-inline std::uint64_t count_of(std::span<const std::uint64_t> answers) {
-  std::uint64_t ones = 0;
-  for (const std::uint64_t word : answers) ones += static_cast<std::uint64_t>(std::popcount(word));
   return ones;
 }
 

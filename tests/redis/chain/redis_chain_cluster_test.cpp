@@ -1,23 +1,9 @@
 // The chain in a cluster, where each bitmap has its own slot.
-#include "redis/chain/chain_model.hpp"
-#include "redis/cluster.hpp"
-#include "redis/fixtures.hpp"
-#include "redis/net/batch.hpp"
-#include "redis/servers.hpp"
-#include "support/errors.hpp"
-
 #include <bloomery/redis/chain.hpp>
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <set>
-#include <span>
-#include <string>
-#include <vector>
+#include "redis/chain/chain_model.hpp"
+#include "redis/fixtures.hpp"
+#include "redis/net/batch.hpp"
 
 namespace bloomery_tests {
 namespace {
@@ -67,8 +53,7 @@ class RedisChainCluster : public on_a_cluster<RedisChainCluster> {
 TEST_F(RedisChainCluster, HasTheBytesOfTheModelOnSeveralNodes) {
   const texts keys = md5_keys(2500);
   const auto all = views(keys);
-  chain_model expected(small);
-  for (const std::string& key : keys) expected.insert(key);
+  const chain_model expected(small, keys);
 
   redis_chain chain = redis_chain::create(cluster->address("seen"), small);
   for (std::size_t i = 0; i < 400; ++i) EXPECT_TRUE(chain.insert(keys[i]));
@@ -87,8 +72,7 @@ TEST_F(RedisChainCluster, HasTheBytesOfTheModelOnSeveralNodes) {
 TEST_F(RedisChainCluster, GoesOnWhileItsSlotsMove) {
   const texts keys = md5_keys(900);
   const auto all = views(keys);
-  chain_model expected(small);
-  for (const std::string& key : keys) expected.insert(key);
+  const chain_model expected(small, keys);
   redis_chain chain = redis_chain::create(cluster->address("moved"), small);
   std::size_t at = 0;
   const auto insert_some = [&] {

@@ -5,21 +5,9 @@
 #include "redis/chain/chain_fixture.hpp"
 #include "redis/chain/chain_model.hpp"
 #include "redis/filter/rights.hpp"
-#include "redis/proxy.hpp"
-#include "support/errors.hpp"
+#include "redis/fixtures.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <chrono>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace bloomery_tests {
 namespace {
@@ -31,10 +19,10 @@ using std::chrono::milliseconds;
 
 // ---- creating and opening -------------------------------------------------------------------------------------------
 
-TEST_F(RedisChain, IsMadeOnceAndThenTaken) {
-  EXPECT_TRUE(redis_chain::create(server->address(), small).insert("a"));
-  redis_chain again = redis_chain::create(server->address(), small);
-  redis_chain opened = redis_chain::open(server->address());
+TEST_F(RedisChain, IsCreatedOnceAndThenOpened) {
+  EXPECT_TRUE(redis_chain::create(at("filter"), small).insert("a"));
+  redis_chain again = redis_chain::create(at("filter"), small);
+  redis_chain opened = redis_chain::open(at("filter"));
 
   EXPECT_TRUE(again.may_contain("a"));
   EXPECT_FALSE(opened.insert("a"));
@@ -43,9 +31,9 @@ TEST_F(RedisChain, IsMadeOnceAndThenTaken) {
 }
 
 TEST_F(RedisChain, RefusesOtherParametersThanItHas) {
-  redis_chain::create(server->address(), small);
+  redis_chain::create(at("filter"), small);
 
-  const auto address = server->address();
+  const auto address = at("filter");
   EXPECT_EQ(code_of([&] { redis_chain::create(address, {301, 0.01}); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { redis_chain::open(address, redis_chain_params{300, 0.02}); }), errc::incompatible);
   EXPECT_EQ(code_of([&] { redis_chain::create(address, {0, 0.02}); }), errc::invalid_argument);
@@ -53,23 +41,23 @@ TEST_F(RedisChain, RefusesOtherParametersThanItHas) {
   EXPECT_EQ(code_of([&] { redis_chain::create(address, {1'000'000'000, 0.01}); }), errc::too_large);
 }
 
-TEST_F(RedisChain, OfTheOriginalWantsTheSizeThatItsBitmapsHave) {
+TEST_F(RedisChain, IsOpenedWithTheSizeThatTheOriginalsBitmapsHave) {
   original old(*server, small, "filter", "filter-cursor");
   old.put("a");
 
-  EXPECT_THROW(redis_chain::open(server->address()), bloomery::redis_chain_params_unknown);
-  EXPECT_EQ(code_of([&] { redis_chain::open(server->address()); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([&] { redis_chain::open(server->address(), published); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { redis_chain::create(server->address(), published); }), errc::incompatible);
-  EXPECT_EQ(all_keys(), (texts{"filter-0"})) << "a refusal writes nothing";
-  EXPECT_TRUE(redis_chain::open(server->address(), small).may_contain("a"));
+  EXPECT_THROW(redis_chain::open(at("filter")), bloomery::redis_chain_params_unknown);
+  EXPECT_EQ(code_of([&] { redis_chain::open(at("filter")); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { redis_chain::open(at("filter"), published); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { redis_chain::create(at("filter"), published); }), errc::incompatible);
+  EXPECT_EQ(names(), (texts{"filter-0"})) << "a refusal writes nothing";
+  EXPECT_TRUE(redis_chain::open(at("filter"), small).may_contain("a"));
 }
 
 TEST_F(RedisChain, DistinguishesAMissingChainFromAnAbsentKey) {
-  EXPECT_EQ(code_of([&] { redis_chain::open(server->address()); }), errc::not_found);
-  EXPECT_EQ(code_of([&] { redis_chain::open(server->address(), small); }), errc::not_found);
+  EXPECT_EQ(code_of([&] { redis_chain::open(at("filter")); }), errc::not_found);
+  EXPECT_EQ(code_of([&] { redis_chain::open(at("filter"), small); }), errc::not_found);
 
-  redis_chain chain = redis_chain::create(server->address(), small);
+  redis_chain chain = redis_chain::create(at("filter"), small);
   chain.insert("a");
   server->command({"FLUSHALL"});
 
@@ -79,8 +67,7 @@ TEST_F(RedisChain, DistinguishesAMissingChainFromAnAbsentKey) {
 
 TEST_F(RedisChain, ReportsAMissingPartInsteadOfAnAbsentKey) {
   const texts keys = md5_keys(1000);
-  redis_chain chain = redis_chain::create(server->address(), small);
-  chain.insert(views(keys));
+  redis_chain chain = filled(keys);
   ASSERT_EQ(chain.growths(), 3u);
   for (const char* lost : {"filter-0", "filter-1", "filter-3", "filter-cursor"}) {
     SCOPED_TRACE(lost);
@@ -91,7 +78,7 @@ TEST_F(RedisChain, ReportsAMissingPartInsteadOfAnAbsentKey) {
     // The same for clients that never saw it.
     const auto fresh = [&](auto use) {
       return code_of([&] {
-        redis_chain opened = redis_chain::open(server->address());
+        redis_chain opened = redis_chain::open(at("filter"));
         use(opened);
       });
     };
@@ -104,21 +91,20 @@ TEST_F(RedisChain, ReportsAMissingPartInsteadOfAnAbsentKey) {
   EXPECT_TRUE(chain.may_contain(keys[0]));
 }
 
-TEST_F(RedisChain, WithoutItsCursorIsNotGoneOnWithAndCanBeDropped) {
-  redis_chain chain = redis_chain::create(server->address(), small);
-  chain.insert(views(md5_keys(3000)));
+TEST_F(RedisChain, IsNotContinuedWithoutItsCursorAndCanBeDropped) {
+  redis_chain chain = filled(md5_keys(3000));
   ASSERT_GT(chain.growths(), 5u);
   server->command({"DEL", "filter-cursor"});
 
-  EXPECT_EQ(code_of([&] { redis_chain::create(server->address(), small); }), errc::damaged);
-  EXPECT_EQ(code_of([&] { redis_chain::open(server->address()); }), errc::damaged);
+  EXPECT_EQ(code_of([&] { redis_chain::create(at("filter"), small); }), errc::damaged);
+  EXPECT_EQ(code_of([&] { redis_chain::open(at("filter")); }), errc::damaged);
   EXPECT_EQ(code_of([&] { chain.growths(); }), errc::damaged);
   EXPECT_EQ(code_of([&] { chain.expire(std::chrono::hours(1)); }), errc::damaged);
   EXPECT_EQ(value("filter-cursor"), "");
   server->command({"DEL", "filter-1"});
-  EXPECT_EQ(code_of([&] { redis_chain::open(server->address()); }), errc::damaged);
+  EXPECT_EQ(code_of([&] { redis_chain::open(at("filter")); }), errc::damaged);
   chain.drop();
-  EXPECT_EQ(all_keys(), texts{});
+  EXPECT_EQ(names(), texts{});
 }
 
 // The original creates a bitmap after it moves the cursor, and an earlier write makes that bitmap only as long as its
@@ -126,18 +112,16 @@ TEST_F(RedisChain, WithoutItsCursorIsNotGoneOnWithAndCanBeDropped) {
 TEST_F(RedisChain, DistinguishesATruncatedBitmapFromOneThatTheOriginalHasYetToWrite) {
   const texts keys = md5_keys(400);
   {
-    redis_chain chain = redis_chain::create(server->address(), small);
-    chain.insert(views(keys));
+    redis_chain chain = filled(keys);
     ASSERT_EQ(chain.growths(), 1u);
     server->command({"SET", "filter-1", value("filter-1").substr(0, 100)});
 
     EXPECT_EQ(code_of([&] { chain.may_contain(keys[0]); }), errc::damaged);
-    EXPECT_EQ(code_of([&] { redis_chain::open(server->address()).insert("new"); }), errc::damaged);
+    EXPECT_EQ(code_of([&] { redis_chain::open(at("filter")).insert("new"); }), errc::damaged);
     EXPECT_EQ(value("filter-1").size(), 100u);
   }
   server->command({"FLUSHALL"});
-  redis_chain chain = redis_chain::create(server->address(), small);
-  chain.insert(views(md5_keys(100)));
+  redis_chain chain = filled(md5_keys(100));
   server->command({"INCR", "filter-cursor"});
   chain_model rules(small);
   for (const std::uint64_t x : rules.positions("theirs")) {
@@ -145,7 +129,7 @@ TEST_F(RedisChain, DistinguishesATruncatedBitmapFromOneThatTheOriginalHasYetToWr
   }
   ASSERT_LT(value("filter-1").size(), chain.geometry().bits / 8);
 
-  redis_chain fresh = redis_chain::open(server->address());
+  redis_chain fresh = redis_chain::open(at("filter"));
   for (redis_chain* c : {&chain, &fresh}) {
     EXPECT_TRUE(c->may_contain("theirs"));
     EXPECT_FALSE(c->may_contain("ours"));
@@ -161,29 +145,29 @@ TEST_F(RedisChain, DistinguishesATruncatedBitmapFromOneThatTheOriginalHasYetToWr
 TEST_F(RedisChain, DoesNotRecreateABitmapThatIsDeletedBetweenReadingAndWriting) {
   const texts keys = md5_keys(400);
   proxy network(server->socket());
-  redis_chain chain = redis_chain::create(through(network), small);
+  redis_chain chain = redis_chain::create(network.address("filter"), small);
   chain.insert(views(keys));
   ASSERT_EQ(chain.growths(), 1u);
   network.before("HINCRBY", [] { server->command({"DEL", "filter-1"}); });
 
   EXPECT_EQ(code_of([&] { chain.insert("new"); }), errc::damaged);
 
-  EXPECT_EQ(all_keys(), (texts{"filter-0", "filter-bloomery", "filter-cursor"}));
+  EXPECT_EQ(names(), (texts{"filter-0", "filter-bloomery", "filter-cursor"}));
   EXPECT_EQ(code_of([&] { chain.insert("new"); }), errc::damaged);
-  EXPECT_EQ(code_of([&] { redis_chain::open(server->address()).may_contain("new"); }), errc::damaged);
+  EXPECT_EQ(code_of([&] { redis_chain::open(at("filter")).may_contain("new"); }), errc::damaged);
 }
 
-TEST_F(RedisChain, TakesAKeyThatMeetsAReset) {
+TEST_F(RedisChain, AcceptsAKeyDuringAReset) {
   const texts keys = md5_keys(400);
   proxy network(server->socket());
-  redis_chain chain = redis_chain::create(through(network), small);
+  redis_chain chain = redis_chain::create(network.address("filter"), small);
   chain.insert(views(keys));
   ASSERT_EQ(chain.growths(), 1u);
-  network.before("HINCRBY", [] { redis_chain::open(server->address()).reset(); });
+  network.before("HINCRBY", [] { redis_chain::open(at("filter")).reset(); });
 
   EXPECT_TRUE(chain.insert("new"));
 
-  EXPECT_EQ(all_keys(), (texts{"filter-0", "filter-bloomery", "filter-cursor"})) << "no bitmap is left behind";
+  EXPECT_EQ(names(), (texts{"filter-0", "filter-bloomery", "filter-cursor"})) << "no bitmap is left behind";
   chain_model expected(small);
   expected.insert("new");
   EXPECT_EQ(bitmaps("filter", "filter-cursor"), expected.bitmaps());
@@ -192,7 +176,7 @@ TEST_F(RedisChain, TakesAKeyThatMeetsAReset) {
 // The server has set the bits, and the answer is lost: the second request finds them set.
 TEST_F(RedisChain, ReportsKeysInDoubtAfterALostConnection) {
   proxy network(server->socket());
-  redis_chain chain = redis_chain::create(through(network), small);
+  redis_chain chain = redis_chain::create(network.address("filter"), small);
   ASSERT_TRUE(chain.insert("before"));
   network.instead_of_answer_to("HINCRBY", "");
 
@@ -210,19 +194,18 @@ TEST_F(RedisChain, ReportsKeysInDoubtAfterALostConnection) {
 TEST_F(RedisChain, RefusesOtherThingsUnderItsNames) {
   const auto fresh = [&] {
     server->command({"FLUSHALL"});
-    redis_chain::create(server->address(), small).insert("a");
+    redis_chain::create(at("filter"), small).insert("a");
   };
-  const auto both = [&](auto action) {
-    const auto opened = code_of([&] { redis_chain::open(server->address()); });
-    EXPECT_EQ(opened, code_of([&] { redis_chain::create(server->address(), small); }));
-    action(opened);
+  const auto expect_refused = [&](errc code, const std::string& what) {
+    EXPECT_EQ(code_of([&] { redis_chain::open(at("filter")); }), code) << what;
+    EXPECT_EQ(code_of([&] { redis_chain::create(at("filter"), small); }), code) << what;
   };
   for (const char* cursor : {"x", "-1", "", "1.5", " 1", "01", "10000", "99999999999999999999999"}) {
     fresh();
-    redis_chain chain = redis_chain::open(server->address());
+    redis_chain chain = redis_chain::open(at("filter"));
     server->command({"SET", "filter-cursor", cursor});
 
-    both([&](auto code) { EXPECT_EQ(code, errc::incompatible) << cursor; });
+    expect_refused(errc::incompatible, cursor);
     EXPECT_EQ(code_of([&] { chain.may_contain("a"); }), errc::incompatible) << cursor;
     EXPECT_EQ(code_of([&] { chain.insert("b"); }), errc::incompatible) << cursor;
   }
@@ -231,14 +214,14 @@ TEST_F(RedisChain, RefusesOtherThingsUnderItsNames) {
     server->command({"DEL", key});
     server->command({"LPUSH", key, "1"});
 
-    both([&](auto code) { EXPECT_EQ(code, errc::incompatible) << key; });
+    expect_refused(errc::incompatible, key);
   }
   for (const std::size_t length : {1u, 10'000u}) {
     fresh();
-    redis_chain chain = redis_chain::open(server->address());
+    redis_chain chain = redis_chain::open(at("filter"));
     server->command({"SET", "filter-0", std::string(length, 'x')});
 
-    both([&](auto code) { EXPECT_EQ(code, errc::incompatible) << length; });
+    expect_refused(errc::incompatible, std::to_string(length));
     EXPECT_EQ(code_of([&] { chain.may_contain("a"); }), errc::incompatible) << length;
   }
   using two_texts = std::pair<const char*, const char*>;
@@ -246,16 +229,16 @@ TEST_F(RedisChain, RefusesOtherThingsUnderItsNames) {
     fresh();
     server->command({"HSET", "filter-bloomery", "n", wrong.first, "p", wrong.second});
 
-    both([&](auto code) { EXPECT_EQ(code, errc::damaged) << wrong.first << " " << wrong.second; });
+    expect_refused(errc::damaged, std::string(wrong.first) + " " + wrong.second);
   }
   fresh();
   server->command({"HSET", "filter-bloomery", "ones:0", "x"});
-  EXPECT_TRUE(redis_chain::open(server->address()).insert("b")) << "an invalid count is computed again from the bits";
+  EXPECT_TRUE(redis_chain::open(at("filter")).insert("b")) << "an invalid count is computed again from the bits";
 }
 
 // A cursor that another client set far ahead must not cost memory for missing bitmaps.
 TEST_F(RedisChain, ReportsACursorWithoutBitmaps) {
-  redis_chain chain = redis_chain::create(server->address(), small);
+  redis_chain chain = redis_chain::create(at("filter"), small);
   server->command({"SET", "filter-cursor", "9999"});
 
   EXPECT_EQ(code_of([&] { chain.may_contain("a"); }), errc::damaged);
@@ -263,24 +246,23 @@ TEST_F(RedisChain, ReportsACursorWithoutBitmaps) {
 
 // ---- resetting, expiring, dropping ----------------------------------------------------------------------------------
 
-TEST_F(RedisChain, IsEmptyAfterResetForAllWhoHaveItOpen) {
+TEST_F(RedisChain, IsEmptyAfterAResetForAllClients) {
   const texts keys = md5_keys(1000);
   const auto all = views(keys);
-  redis_chain chain = redis_chain::create(server->address(), small), other = redis_chain::open(server->address());
+  redis_chain chain = redis_chain::create(at("filter"), small), other = redis_chain::open(at("filter"));
   chain.insert(views(keys));
   EXPECT_TRUE(other.may_contain(keys[0]));
 
   chain.reset();
 
-  EXPECT_EQ(all_keys(), (texts{"filter-0", "filter-bloomery", "filter-cursor"}));
+  EXPECT_EQ(names(), (texts{"filter-0", "filter-bloomery", "filter-cursor"}));
   EXPECT_EQ(ones_of(value("filter-0")), 0u);
   for (redis_chain* c : {&chain, &other}) {
     EXPECT_EQ(c->growths(), 0u);
     EXPECT_FALSE(c->may_contain(keys[0]));
   }
   // It grows as it did at first, whichever client inserts.
-  chain_model expected(small);
-  for (const std::string& key : keys) expected.insert(key);
+  const chain_model expected(small, keys);
   other.insert(std::span(all).first(500));
   chain.insert(std::span(all).subspan(500));
   EXPECT_EQ(bitmaps("filter", "filter-cursor"), expected.bitmaps());
@@ -297,43 +279,40 @@ TEST_F(RedisChain, FollowsAResetOfTheOriginal) {
   server->command({"SETBIT", "bloomfilter-0", std::to_string(chain.geometry().bits - 1), "0"});
 
   EXPECT_FALSE(chain.may_contain(keys[0]));
-  chain_model expected(small);
-  for (const std::string& key : keys) expected.insert(key);
+  const chain_model expected(small, keys);
   chain.insert(views(keys));
   EXPECT_EQ(bitmaps("bloomfilter", "cursor"), expected.bitmaps());
 }
 
 TEST_F(RedisChain, LeavesNothingBehindWhenDropped) {
-  redis_chain chain = redis_chain::create(server->address(), small);
-  chain.insert(views(md5_keys(1000)));
+  redis_chain chain = filled(md5_keys(1000));
   server->command({"SET", "filters-0", "another's"});
 
   chain.drop();
 
-  EXPECT_EQ(all_keys(), (texts{"filters-0"}));
+  EXPECT_EQ(names(), (texts{"filters-0"}));
   EXPECT_EQ(code_of([&] { chain.may_contain("a"); }), errc::not_found);
 }
 
-TEST_F(RedisChain, EndsAsAWholeWithBitmapsThatCameLater) {
-  redis_chain chain = redis_chain::create(server->address(), small);
-  chain.insert(views(md5_keys(400)));
+TEST_F(RedisChain, ExpiresAsAWholeWithLaterBitmaps) {
+  redis_chain chain = filled(md5_keys(400));
   chain.expire(std::chrono::hours(1));
   chain.insert(views(md5_keys(400, 400)));
 
   ASSERT_EQ(chain.growths(), 2u);
   const auto time_of = [&](const std::string& key) { return server->command({"PTTL", key}).integer(); };
-  for (const std::string& key : all_keys()) EXPECT_NEAR(static_cast<double>(time_of(key)), 3'600'000, 20'000) << key;
+  for (const std::string& key : names()) EXPECT_NEAR(static_cast<double>(time_of(key)), 3'600'000, 20'000) << key;
   EXPECT_TRUE(chain.info().expires_at.has_value());
 
   chain.reset();
-  for (const std::string& key : all_keys()) EXPECT_GT(time_of(key), 0) << key;
+  for (const std::string& key : names()) EXPECT_GT(time_of(key), 0) << key;
 
   chain.persist();
-  for (const std::string& key : all_keys()) EXPECT_EQ(time_of(key), -1) << key;
+  for (const std::string& key : names()) EXPECT_EQ(time_of(key), -1) << key;
   EXPECT_FALSE(chain.info().expires_at.has_value());
 
   chain.expire(milliseconds(1));
-  wait_until("the chain expires", [&] { return all_keys().empty(); });
+  wait_until("the chain expires", [&] { return names().empty(); });
   EXPECT_EQ(code_of([&] { chain.may_contain("a"); }), errc::not_found);
   EXPECT_EQ(code_of([&] { chain.expire(milliseconds(0)); }), errc::invalid_argument);
   EXPECT_EQ(code_of([&] { chain.expire(milliseconds::max()); }), errc::invalid_argument);
@@ -345,9 +324,9 @@ TEST_F(RedisChain, HasNoBitmapThatOutlivesIt) {
   for (const char* refused : {"incr", "pexpire", "pexpireat", "persist", "pttl", "time", "setbit"}) {
     SCOPED_TRACE(refused);
     server->command({"FLUSHALL"});
-    redis_chain::create(server->address(), small).expire(std::chrono::hours(1));
+    redis_chain::create(at("filter"), small).expire(std::chrono::hours(1));
 
-    redis_chain writer = redis_chain::open(without(refused));
+    redis_chain writer = redis_chain::open(without(refused, "filter"));
     static_cast<void>(code_of([&] { writer.insert(views(keys)); }));
 
     const int last = std::stoi(value("filter-cursor"));
@@ -361,37 +340,34 @@ TEST_F(RedisChain, HasNoBitmapThatOutlivesIt) {
   }
 }
 
-TEST_F(RedisChain, TakesNoBitsOfOneThatEndedAndNothingOfOthers) {
+TEST_F(RedisChain, TakesNoBitsOfAnExpiredChainAndNoKeysOfOthers) {
   const texts keys = md5_keys(400);
-  redis_chain::create(server->address(), small).insert(views(keys));
+  filled(keys);
   const std::string full(value("filter-0").size(), '\xff');
   server->command({"FLUSHALL"});
   for (const char* left : {"filter-1", "filter-2", "filter-17"}) server->command({"SET", left, full});
   server->command({"HSET", "filter-3", "another's", "1"});
   server->command({"SET", "filter-4", "another's"});
-  chain_model expected(small);
-  for (const std::string& key : keys) expected.insert(key);
+  const chain_model expected(small, keys);
 
-  redis_chain chain = redis_chain::create(server->address(), small);
-  chain.insert(views(keys));
+  redis_chain chain = filled(keys);
 
   EXPECT_EQ(bitmaps("filter", "filter-cursor"), expected.bitmaps());
   chain.drop();
-  EXPECT_EQ(all_keys(), (texts{"filter-3", "filter-4"}));
+  EXPECT_EQ(names(), (texts{"filter-3", "filter-4"}));
 }
 
-TEST_F(RedisChain, LosesNothingToOneWhoMakesItAtTheSameTime) {
+TEST_F(RedisChain, LosesNoKeyIfTwoClientsCreateItAtOnce) {
   const texts keys = md5_keys(400);
-  chain_model expected(small);
-  for (const std::string& key : keys) expected.insert(key);
+  const chain_model expected(small, keys);
   for (const char* last_seen : {"BITCOUNT", "EVALSHA"}) {
     SCOPED_TRACE(last_seen);
     server->command({"FLUSHALL"});
     server->command({"SET", "filter-1", std::string(expected.bitmaps()[0].size(), '\xff')});
     proxy network(server->socket());
-    network.before(last_seen, [&] { redis_chain::create(server->address(), small).insert(views(keys)); });
+    network.before(last_seen, [&] { filled(keys); });
 
-    redis_chain chain = redis_chain::create(through(network), small);
+    redis_chain chain = redis_chain::create(network.address("filter"), small);
 
     EXPECT_EQ(bitmaps("filter", "filter-cursor"), expected.bitmaps());
     EXPECT_TRUE(chain.may_contain(keys.back()));
@@ -399,39 +375,41 @@ TEST_F(RedisChain, LosesNothingToOneWhoMakesItAtTheSameTime) {
 }
 
 // A chain that expires while it grows leaves no cursor behind for the next chain.
-TEST_F(RedisChain, ThatExpiresAsItGrowsStaysGone) {
+TEST_F(RedisChain, StaysGoneIfItExpiresAsItGrows) {
   proxy network(server->socket());
-  redis_chain chain = redis_chain::create(through(network), small);
+  redis_chain chain = redis_chain::create(network.address("filter"), small);
   chain.insert(views(md5_keys(200)));
   network.before("PTTL", [] { server->command({"FLUSHDB"}); });
 
   static_cast<void>(code_of([&] { chain.insert(views(md5_keys(400))); }));
 
-  EXPECT_EQ(code_of([&] { redis_chain::open(server->address()); }), errc::not_found);
-  EXPECT_EQ(all_keys(), texts{});
-  redis_chain::create(server->address(), small).insert("a");
+  EXPECT_EQ(code_of([&] { redis_chain::open(at("filter")); }), errc::not_found);
+  EXPECT_EQ(names(), texts{});
+  redis_chain::create(at("filter"), small).insert("a");
 }
 
 TEST_F(RedisChain, ReportsUnsupportedCalls) {
-  redis_chain::create(server->address(), small);
-  const auto refused = [&](const char* command, auto use) {
-    const auto thrown = error_of([&] {
-      redis_chain chain = redis_chain::open(without(command));
-      use(chain);
-    });
-    return thrown ? std::string(thrown->what()) : std::string();
+  redis_chain::create(at("filter"), small);
+  struct row {
+    const char* without_command;
+    void (*use)(redis_chain&);
+    const char* message;
   };
-
-  EXPECT_THAT(refused("hmget", [](redis_chain&) {}), testing::HasSubstr("cannot search for a chain: "));
-  EXPECT_THAT(refused("bitfield_ro", [](redis_chain& c) { c.insert("a"); }),
-              testing::HasSubstr("cannot read a chain: "));
-  EXPECT_THAT(refused("hincrby", [](redis_chain& c) { c.insert("a"); }),
-              testing::HasSubstr("cannot insert into a chain: "));
-  EXPECT_THAT(refused("bitcount", [](redis_chain& c) { c.info(); }), testing::HasSubstr("cannot count bits: "));
-  EXPECT_THAT(refused("unlink", [](redis_chain& c) { c.drop(); }), testing::HasSubstr("cannot drop a chain: "));
+  for (const row& r : {row{"hmget", [](redis_chain&) {}, "cannot search for a chain: "},
+                       {"bitfield_ro", [](redis_chain& c) { c.insert("a"); }, "cannot read a chain: "},
+                       {"hincrby", [](redis_chain& c) { c.insert("a"); }, "cannot insert into a chain: "},
+                       {"bitcount", [](redis_chain& c) { c.info(); }, "cannot count bits: "},
+                       {"unlink", [](redis_chain& c) { c.drop(); }, "cannot drop a chain: "}}) {
+    const auto thrown = error_of([&] {
+      redis_chain chain = redis_chain::open(without(r.without_command, "filter"));
+      r.use(chain);
+    });
+    ASSERT_TRUE(thrown.has_value()) << r.without_command;
+    EXPECT_THAT(thrown->what(), testing::HasSubstr(r.message));
+  }
 }
 
-TEST_F(RedisChain, NeedsNoOtherRightsThanAreListed) {
+TEST_F(RedisChain, NeedsOnlyTheListedPermissions) {
   const texts keys = md5_keys(600);
   const texts reading = {"+get", "+hmget", "+strlen", "+bitfield_ro", "+bitcount", "+pttl"};
   texts writing;
@@ -441,25 +419,25 @@ TEST_F(RedisChain, NeedsNoOtherRightsThanAreListed) {
     }
   }
 
-  redis_chain writer = redis_chain::create(limited(writing), small);
+  redis_chain writer = redis_chain::create(limited(writing, "filter", "~filter-*"), small);
   writer.expire(std::chrono::hours(1));
   writer.insert(views(keys));
   writer.persist();
   EXPECT_EQ(writer.growths(), 2u);
 
-  redis_chain reader = redis_chain::open(limited(reading));
+  redis_chain reader = redis_chain::open(limited(reading, "filter", "~filter-*"));
   EXPECT_TRUE(reader.may_contain(keys[0]));
   EXPECT_EQ(reader.info().growths, 2u);
   EXPECT_EQ(code_of([&] { reader.insert("new"); }), errc::not_permitted);
 
-  limited(writing);
+  limited(writing, "filter", "~filter-*");
   writer.reset();
   writer.drop();
-  EXPECT_EQ(all_keys(), texts{});
+  EXPECT_EQ(names(), texts{});
 }
 
 TEST_F(RedisChain, ReportsItsContents) {
-  redis_chain chain = redis_chain::create(server->address(), published);
+  redis_chain chain = redis_chain::create(at("filter"), published);
   chain.insert(views(md5_keys(15'000)));
 
   const bloomery::redis_chain_info info = chain.info();

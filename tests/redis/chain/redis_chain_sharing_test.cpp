@@ -1,26 +1,12 @@
 // Chains with several writers and failing connections: they grow once, at the right keys, and lose no key.
 #include <bloomery/redis/chain.hpp>
 
+#include "model/killed_writer.hpp"
 #include "redis/chain/chain_fixture.hpp"
 #include "redis/chain/chain_model.hpp"
-#include "redis/proxy.hpp"
-#include "support/errors.hpp"
-#include "support/processes.hpp"
+#include "redis/fixtures.hpp"
 
-#include <gtest/gtest.h>
-
-#include <signal.h>
-#include <sys/mman.h>
-
-#include <atomic>
 #include <barrier>
-#include <cstddef>
-#include <cstdint>
-#include <random>
-#include <span>
-#include <string>
-#include <thread>
-#include <vector>
 
 namespace bloomery_tests {
 namespace {
@@ -32,26 +18,20 @@ using bloomery::redis_chain_params;
 
 // All threads begin their batches together: several find the newest bitmap half full before one of them grows the
 // chain.
-TEST_F(RedisChain, GrowsOnceForAllOfManyThreadsThatMeetHalfTogether) {
+TEST_F(RedisChain, GrowsOnceIfManyThreadsFindItHalfFull) {
   const redis_chain_params tiny = {40, 0.01};
-  redis_chain chain = redis_chain::create(server->address(), tiny);
+  redis_chain chain = redis_chain::create(at("filter"), tiny);
   constexpr std::uint32_t writers = 6, rounds = 40, batch = 12;
   const texts keys = md5_keys(writers * rounds * batch);
   const auto all_views = views(keys);
   std::barrier together(writers);
-  std::vector<std::thread> threads;
-  for (std::uint32_t w = 0; w < writers; ++w) {
-    threads.emplace_back([&, w] {
-      redis_chain mine = redis_chain::open(server->address());
-      for (std::uint32_t round = 0; round < rounds; ++round) {
-        together.arrive_and_wait();
-        const auto thrown =
-            error_of([&] { mine.insert(std::span(all_views).subspan((round * writers + w) * batch, batch)); });
-        EXPECT_FALSE(thrown.has_value()) << thrown->what();
-      }
-    });
-  }
-  for (std::thread& t : threads) t.join();
+  in_threads(writers, [&](std::uint64_t w) {
+    redis_chain mine = redis_chain::open(at("filter"));
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      together.arrive_and_wait();
+      mine.insert(std::span(all_views).subspan((round * writers + w) * batch, batch));
+    }
+  });
 
   const texts all = bitmaps("filter", "filter-cursor");
   const std::uint64_t bits = chain.geometry().bits, probes = chain.geometry().probes;
@@ -60,15 +40,13 @@ TEST_F(RedisChain, GrowsOnceForAllOfManyThreadsThatMeetHalfTogether) {
     EXPECT_GT(2 * ones_of(all[i]), bits) << "bitmap " << i << " was left early: the chain grew twice";
     EXPECT_LE(ones_of(all[i]), bits / 2 + 2 * writers * batch * probes) << "bitmap " << i << " was left late";
   }
-  std::vector<std::uint64_t> found(keys.size() / 64 + 1);
-  chain.may_contain(all_views, found);
-  EXPECT_EQ(count_of(found), keys.size());
+  EXPECT_EQ(count_found(chain, keys), keys.size());
 }
 
 TEST_F(RedisChain, SharesTheCountOfBitsSoThatManyIdleWritersDoNotOverfill) {
-  redis_chain chain = redis_chain::create(server->address(), small);
+  redis_chain chain = redis_chain::create(at("filter"), small);
   std::vector<redis_chain> writers;
-  for (int i = 0; i < 100; ++i) writers.push_back(redis_chain::open(server->address()));
+  for (int i = 0; i < 100; ++i) writers.push_back(redis_chain::open(at("filter")));
   chain_model expected(small);
 
   // Each saw an empty bitmap first, and set a hundredth of the bits.
@@ -84,15 +62,14 @@ TEST_F(RedisChain, SharesTheCountOfBitsSoThatManyIdleWritersDoNotOverfill) {
 TEST_F(RedisChain, GrowsAtTheSameKeysForAnySharedCount) {
   const texts keys = md5_keys(900);
   const auto all = views(keys);
-  chain_model expected(small);
-  for (const std::string& key : keys) expected.insert(key);
+  const chain_model expected(small, keys);
   for (const char* wrong : {"0", "1", "100000", "-5", "9223372036854770000"}) {
     SCOPED_TRACE(wrong);
     server->command({"FLUSHALL"});
-    redis_chain::create(server->address(), small).insert(std::span(all).first(250));
+    redis_chain::create(at("filter"), small).insert(std::span(all).first(250));
     server->command({"HSET", "filter-bloomery", "ones:0", wrong, "ones:1", wrong});
 
-    redis_chain chain = redis_chain::open(server->address());
+    redis_chain chain = redis_chain::open(at("filter"));
     chain.insert(std::span(all).subspan(250));
 
     EXPECT_EQ(bitmaps("filter", "filter-cursor"), expected.bitmaps());
@@ -104,11 +81,10 @@ TEST_F(RedisChain, GrowsAtTheSameKeysForAnySharedCount) {
 // Answers are lost every few kilobytes, so commands run twice, including those that grow the chain.
 TEST_F(RedisChain, GrowsAtTheSameKeysWhenConnectionsAreCutAndCommandsRunTwice) {
   const texts keys = md5_keys(700);
-  chain_model expected(small);
-  for (const std::string& key : keys) expected.insert(key);
+  const chain_model expected(small, keys);
   ASSERT_GE(expected.grew_after().size(), 2u);
   proxy network(server->socket());
-  redis_chain chain = redis_chain::create(through(network), small);
+  redis_chain chain = redis_chain::create(network.address("filter"), small);
 
   std::mt19937_64 random(1);
   for (const std::string& key : keys) {
@@ -124,31 +100,20 @@ TEST_F(RedisChain, GrowsAtTheSameKeysWhenConnectionsAreCutAndCommandsRunTwice) {
 // complete.
 TEST_F(RedisChain, KeepsKeysAcknowledgedToKilledWriters) {
   const redis_chain_params tiny = {40, 0.01};
-  redis_chain chain = redis_chain::create(server->address(), tiny);
+  redis_chain chain = redis_chain::create(at("filter"), tiny);
   const texts keys = md5_keys(100'000);
   const auto all = views(keys);
-  auto* const done = static_cast<std::atomic<std::size_t>*>(
-      ::mmap(nullptr, sizeof(std::atomic<std::size_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  ASSERT_NE(done, MAP_FAILED);
-  *done = 0;
   std::mt19937_64 random(1);
+  std::size_t told = 0;
   for (int run = 0; run < 12; ++run) {
-    const std::size_t from = *done, enough = from + 20 + random() % 60;
-    const pid_t writer = start_child([&] {
-      redis_chain mine = redis_chain::open(server->address());
-      while (*done < keys.size()) {
-        mine.insert(keys[*done]);
-        ++*done;
-      }
-      return 0;
-    });
-    wait_until("the writer writes", [&] { return *done > enough; });
-    ::kill(writer, SIGKILL);
-    EXPECT_EQ(wait_for(writer), 128 + SIGKILL);
+    const auto batches = static_cast<std::uint32_t>(keys.size() - told);
+    const auto done = bloomery_model::killed_writer(
+        batches, static_cast<std::uint32_t>(20 + random() % 60), false,
+        [] { return std::make_unique<redis_chain>(redis_chain::open(at("filter"))); },
+        [&](redis_chain& mine, std::uint32_t i) { mine.insert(keys[told + i]); }, [](redis_chain&) {});
+    told += done.batches;
   }
 
-  const std::size_t told = *done;
-  ::munmap(done, sizeof *done);
   std::vector<std::uint64_t> found(told / 64 + 1);
   chain.may_contain(std::span(all).first(told), found);
   EXPECT_EQ(count_of(found), told);

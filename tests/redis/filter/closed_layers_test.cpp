@@ -1,24 +1,8 @@
 // Local copies of closed layers: the requests that they save, and the presence of every acknowledged key.
 #include "redis/filter/closed_layers.hpp"
-
-#include <bloomery/error.hpp>
-#include <bloomery/redis.hpp>
-
-#include "redis/filter/faults.hpp"
-#include "redis/filters.hpp"
-#include "redis/proxy.hpp"
-#include "redis/servers.hpp"
-
-#include <gtest/gtest.h>
+#include "redis/fixtures.hpp"
 
 #include <bit>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace bloomery {
 namespace {
@@ -26,7 +10,7 @@ namespace {
 using namespace bloomery_tests;
 using redis::closed_layers;
 
-TEST(ClosedLayers, AreWorthACopyWhenAQuarterOfTheirLinesWasWanted) {
+TEST(ClosedLayers, AreCopiedWhenAQuarterOfTheirLinesWasWanted) {
   closed_layers copies(1 << 20);
 
   EXPECT_FALSE(copies.is_worth_a_copy(3, 0, 100, 24));
@@ -58,7 +42,7 @@ TEST(ClosedLayers, TakeNoMoreMemoryThanTheyMay) {
   EXPECT_FALSE(none.is_worth_a_copy(0, 0, 1, 1));
 }
 
-TEST(ClosedLayers, ThatWereNotReadNeedNoMemoryAndMayBeReadAgain) {
+TEST(ClosedLayers, NeedNoMemoryUntilTheyAreReadAndCanBeReadAgain) {
   closed_layers copies(10 * closed_layers::line_bytes);
   ASSERT_TRUE(copies.is_worth_a_copy(0, 0, 4, 4));
   copies.keep(0, 0, std::string(4 * 64, 'x'));
@@ -75,7 +59,7 @@ TEST(ClosedLayers, ThatWereNotReadNeedNoMemoryAndMayBeReadAgain) {
   EXPECT_EQ(copies.find(0, 1).size(), 6u * 64);
 }
 
-TEST(ClosedLayers, OfAShardAreForgottenWithoutThoseOfOthers) {
+TEST(ClosedLayers, AreForgottenPerShard) {
   closed_layers copies(1 << 20);
   for (const std::uint64_t shard : {1u, 2u, 3u}) {
     for (const std::int64_t layer : {0, 1, 2}) {
@@ -94,84 +78,51 @@ TEST(ClosedLayers, OfAShardAreForgottenWithoutThoseOfOthers) {
   }
 }
 
-class RedisClosedLayers : public RedisFaults {
+class RedisClosedLayers : public on_a_server<RedisClosedLayers> {
  protected:
-  // Calls of a command since the server's statistics were reset.
-  static std::uint64_t calls(const std::string& command) {
-    const std::string text(server->command({"INFO", "commandstats"}).text());
-    const std::string name = "cmdstat_" + command + ":calls=";
-    const std::size_t at = text.find(name);
-    return at == text.npos ? 0 : std::stoull(text.substr(at + name.size()));
-  }
-
-  static redis_params one_shard() {
-    redis_params wanted = growing(100);
-    wanted.shards = 1;
-    return wanted;
+  // Lookups of many keys, until the client has copies of the closed layers.
+  static void fetch_copies(redis_filter& f, const std::vector<std::uint64_t>& keys) {
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(f, keys), keys.size());
   }
 };
 
+const redis_params one_shard = sharded(growing(100), 1);
+
 TEST_F(RedisClosedLayers, ManyLookupsReadTheNewestLayerOnly) {
   constexpr std::uint64_t keys = 100'000;
-  redis_params wanted = growing(100);
-  wanted.shards = 4;
-  redis_filter f = redis_filter::create(at("x"), wanted);
-  insert_all(f, keys_from(0, keys));
+  redis_filter f = filled(sharded(growing(100), 4), keys_from(0, keys));
   ASSERT_GE(f.info().layers, 3u);
   redis_filter reader = redis_filter::open(at("x"));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(0, keys)), keys);  // fetches the copies
+  fetch_copies(reader, keys_from(0, keys));  // fetches the copies
 
-  server->command({"CONFIG", "RESETSTAT"});
+  reset_calls();
   const std::uint64_t strangers = count_found(reader, keys_from(std::uint64_t{1} << 40, 16'000));
 
   EXPECT_LE(static_cast<double>(strangers), most_hits(0.01, 16'000));
   // A line per key, and a stamp for each group of 256.
-  EXPECT_LE(calls("getrange"), 16'000u + 2 * (16'000 / 256 + 4));
-  server->command({"CONFIG", "RESETSTAT"});
+  EXPECT_LE(calls_of("getrange"), 16'000u + 2 * (16'000 / 256 + 4));
+  reset_calls();
   EXPECT_TRUE(reader.may_contain(std::uint64_t{0}));
-  EXPECT_LE(calls("getrange"), 2u);
+  EXPECT_LE(calls_of("getrange"), 2u);
 
-  redis_options without;
-  without.closed_layers_bytes = 0;
-  redis_filter other = redis_filter::open(at("x"), without);
+  redis_filter other = redis_filter::open(at("x"), {.closed_layers_bytes = 0});
   EXPECT_EQ(count_found(other, keys_from(0, keys)), keys);
-  server->command({"CONFIG", "RESETSTAT"});
+  reset_calls();
   EXPECT_EQ(count_found(other, keys_from(std::uint64_t{1} << 40, 16'000)), strangers) << "the same answers";
-  EXPECT_GE(calls("getrange"), 3 * 16'000u);
-}
-
-TEST_F(RedisClosedLayers, GrowWithTheFilterAndGoWithIt) {
-  redis_filter f = redis_filter::create(at("x"), one_shard());
-  redis_filter reader = redis_filter::open(at("x"));
-  std::uint64_t in = 0;
-  for (const std::uint64_t some : {100, 400, 3000, 9000, 20'000}) {
-    insert_all(f, keys_from(in, some));
-    in += some;
-    for (int i = 0; i < 2; ++i) EXPECT_EQ(count_found(reader, keys_from(0, in)), in);
-  }
-  f.clear();
-  EXPECT_EQ(count_found(reader, keys_from(0, in)), 0u);
-  insert_all(f, keys_from(0, 5000));
-  EXPECT_EQ(count_found(reader, keys_from(0, 5000)), 5000u);
-  f.drop();
-  EXPECT_EQ(code_of([&] { reader.may_contain(std::uint64_t{0}); }), errc::not_found);
+  EXPECT_GE(calls_of("getrange"), 3 * 16'000u);
 }
 
 // A writer sends its bits for the newest layer; before they arrive, the layer is closed, and copied by a reader.
-TEST_F(RedisClosedLayers, WritesToALayerThatIsBeingClosedAreRepeated) {
+TEST_F(RedisClosedLayers, WritesToALayerAreRepeatedIfItIsClosedMeanwhile) {
   constexpr std::uint64_t late = 1'000'000'000;
-  redis_filter f = redis_filter::create(at("x"), one_shard());
-  insert_all(f, keys_from(0, 50));
+  redis_filter f = filled(one_shard, keys_from(0, 50));
   proxy net(server->socket());
-  redis_address through = at("x");
-  through.socket.clear();
-  through.endpoints = {{"127.0.0.1", net.port()}};
-  redis_filter writer = redis_filter::open(through);
+  redis_filter writer = redis_filter::open(net.address());
   redis_filter reader = redis_filter::open(at("x"));
   EXPECT_TRUE(writer.insert(late));
   net.before("BITFIELD", [&] {
     insert_all(f, keys_from(50, 2000));
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(0, 2050)), 2050u);
+    fetch_copies(reader, keys_from(0, 2050));
   });
 
   insert_all(writer, keys_from(late + 1, 20));
@@ -187,13 +138,12 @@ TEST_F(RedisClosedLayers, WritesToALayerThatIsBeingClosedAreRepeated) {
 // As above, and the writer dies before it writes them again: its bits must not make the keys present for others.
 TEST_F(RedisClosedLayers, WritesOfADeadWriterToAClosedLayerDoNotCount) {
   constexpr std::uint64_t late = 1'000'000'000;
-  redis_filter f = redis_filter::create(at("x"), one_shard());
-  insert_all(f, keys_from(0, 50));
+  redis_filter f = filled(one_shard, keys_from(0, 50));
   const std::vector<explained_layer> before = f.explain(late).layers;
   ASSERT_EQ(before.size(), 1u);
   insert_all(f, keys_from(50, 2000));
   redis_filter reader = redis_filter::open(at("x"));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(0, 2050)), 2050u);
+  fetch_copies(reader, keys_from(0, 2050));
   for (const auto& cell : before[0].cells) {
     server->command({"SETBIT", before[0].server_key, std::to_string(cell.offset), "1"});
   }
@@ -203,13 +153,13 @@ TEST_F(RedisClosedLayers, WritesOfADeadWriterToAClosedLayerDoNotCount) {
 
   EXPECT_TRUE(reader.may_contain(late));
   f.drop();
-  EXPECT_TRUE(names("*x*").empty()) << names("*x*").front();
+  EXPECT_THAT(names("*x*"), testing::IsEmpty());
 }
 
 // A server that restarts from an older snapshot and grows again: local copies show keys that the server has lost.
-TEST_F(RedisClosedLayers, AKeyThatAServerHasLostIsInsertedAgain) {
+TEST_F(RedisClosedLayers, AKeyLostByAServerIsInsertedAgain) {
   test_server own;
-  redis_filter f = redis_filter::create(own.address("x"), one_shard());
+  redis_filter f = redis_filter::create(own.address("x"), one_shard);
   insert_all(f, keys_from(0, 30));
   own.command({"SAVE"});
   insert_all(f, keys_from(1000, 30));
@@ -224,37 +174,34 @@ TEST_F(RedisClosedLayers, AKeyThatAServerHasLostIsInsertedAgain) {
 
   insert_all(f, keys_from(1000, 30));
 
-  redis_filter reader = redis_filter::open(own.address("x"));
-  EXPECT_EQ(count_found(reader, keys_from(1000, 30)), 30u);
+  EXPECT_EQ(found_at(own.address("x"), keys_from(1000, 30)), 30u);
 }
 
-TEST_F(RedisClosedLayers, AreCopiedAfterACallThatFailed) {
-  redis_filter f = redis_filter::create(at("x"), one_shard());
-  insert_all(f, keys_from(0, 3000));
+TEST_F(RedisClosedLayers, AreCopiedAfterAFailedCall) {
+  redis_filter f = filled(one_shard, keys_from(0, 3000));
   const std::string layer = server->shard("x", 0) + ":0c";
   const std::string dump = server->command({"DUMP", layer}).text();
   server->command({"DEL", layer});
   redis_filter reader = redis_filter::open(at("x"));
   EXPECT_EQ(code_of([&] { count_found(reader, keys_from(0, 3000)); }), errc::damaged);
   server->command({"RESTORE", layer, "0", dump});
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(0, 3000)), 3000u);
+  fetch_copies(reader, keys_from(0, 3000));
 
-  server->command({"CONFIG", "RESETSTAT"});
+  reset_calls();
   EXPECT_TRUE(reader.may_contain(std::uint64_t{0}));
 
-  EXPECT_LE(calls("getrange"), 2u) << "the newest layer, and the stamp";
+  EXPECT_LE(calls_of("getrange"), 2u) << "the newest layer, and the stamp";
 }
 
 // The server returns to the state before the growth without losing a connection: a closed layer takes keys again.
-TEST_F(RedisClosedLayers, ALayerThatIsTheNewestAgainIsReadFromTheServer) {
-  redis_filter f = redis_filter::create(at("x"), one_shard());
-  insert_all(f, keys_from(0, 30));
+TEST_F(RedisClosedLayers, AreReadFromTheServerIfTheyAreTheNewestAgain) {
+  redis_filter f = filled(one_shard, keys_from(0, 30));
   std::vector<std::pair<std::string, std::string>> saved;
   for (const std::string& name : names("{x~*")) saved.emplace_back(name, server->command({"DUMP", name}).text());
   insert_all(f, keys_from(1000, 3000));
   redis_filter reader = redis_filter::open(at("x"));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(0, 30)), 30u);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(1000, 3000)), 3000u);
+  fetch_copies(reader, keys_from(0, 30));
+  fetch_copies(reader, keys_from(1000, 3000));
   for (const std::string& name : names("{x~*")) server->command({"DEL", name});
   for (const auto& [name, dump] : saved) server->command({"RESTORE", name, "0", dump});
 
@@ -267,19 +214,12 @@ TEST_F(RedisClosedLayers, ALayerThatIsTheNewestAgainIsReadFromTheServer) {
 }
 
 // As above, and the lost connection is noticed by the call itself. The key may be new or not.
-TEST_F(RedisClosedLayers, WhatOnlyACopyOfALostConnectionShowsMayBeNew) {
-  redis_params wanted = integers(1000, 0.01);
-  wanted.shards = 1;
-  wanted.filter.extra = window_of_time(std::chrono::hours(7 * 24));
-  redis_filter f = redis_filter::create(at("x"), wanted);
-  insert_all(f, keys_from(0, 100));
+TEST_F(RedisClosedLayers, AKeyFoundOnlyInACopyMayBeNewAfterALostConnection) {
+  redis_filter f = filled(sharded(windowed(integers(1000, 0.01)), 1), keys_from(0, 100));
   const generation_aside aside(*server, "x");
   proxy net(server->socket());
-  redis_address through = at("x");
-  through.socket.clear();
-  through.endpoints = {{"127.0.0.1", net.port()}};
-  redis_filter writer = redis_filter::open(through);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(writer, keys_from(0, 100)), 100u);
+  redis_filter writer = redis_filter::open(net.address());
+  fetch_copies(writer, keys_from(0, 100));
   server->command({"SETRANGE", aside.older, "0", std::string(static_cast<std::size_t>(aside.bytes) - 16, '\0')});
   net.cut();
 
@@ -293,15 +233,11 @@ TEST_F(RedisClosedLayers, WhatOnlyACopyOfALostConnectionShowsMayBeNew) {
 
 // A client that does not know of the growth writes to the former name of a layer, while another client reads the bits.
 TEST_F(RedisClosedLayers, AreReadUnderTheirNewName) {
-  redis_filter f = redis_filter::create(at("x"), one_shard());
-  insert_all(f, keys_from(0, 50));
+  redis_filter f = filled(one_shard, keys_from(0, 50));
   const std::string layer = server->shard("x", 0) + ":0";
   const std::int64_t bytes = server->command({"STRLEN", layer}).integer() - 16;
   proxy net(server->socket());
-  redis_address through = at("x");
-  through.socket.clear();
-  through.endpoints = {{"127.0.0.1", net.port()}};
-  redis_filter reader = redis_filter::open(through);
+  redis_filter reader = redis_filter::open(net.address());
   net.before("GETRANGE", [&] {
     insert_all(f, keys_from(1000, 2000));
     server->command({"SETRANGE", layer, std::to_string(bytes - 1), "\1"});
@@ -318,15 +254,10 @@ TEST_F(RedisClosedLayers, AreReadUnderTheirNewName) {
   EXPECT_EQ(ones, closed);
 }
 
-TEST_F(RedisClosedLayers, GrowthThatIsNotPermittedChangesNothing) {
-  redis_filter f = redis_filter::create(at("x"), one_shard());
-  insert_all(f, keys_from(0, 30));
+TEST_F(RedisClosedLayers, GrowthWithoutPermissionChangesNothing) {
+  redis_filter f = filled(one_shard, keys_from(0, 30));
   const std::vector<std::string> before = names("*x*");
-  server->command({"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "+@all", "-rename"});
-  redis_address a = at("x");
-  a.user = "limited";
-  a.password = "any";
-  redis_filter limited = redis_filter::open(a);
+  redis_filter limited = redis_filter::open(without("rename"));
 
   EXPECT_EQ(code_of([&] { insert_all(limited, keys_from(1000, 3000)); }), errc::not_permitted);
 
@@ -338,10 +269,9 @@ TEST_F(RedisClosedLayers, GrowthThatIsNotPermittedChangesNothing) {
 }
 
 // Lookups are answered by the copy. An insert must not acknowledge what the server does not have.
-TEST_F(RedisClosedLayers, AnEvictedLayerIsDamagedToWriters) {
-  redis_filter f = redis_filter::create(at("x"), one_shard());
-  insert_all(f, keys_from(0, 3000));
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(count_found(f, keys_from(0, 3000)), 3000u);
+TEST_F(RedisClosedLayers, AreDamagedToWritersIfTheServerEvictsThem) {
+  redis_filter f = filled(one_shard, keys_from(0, 3000));
+  fetch_copies(f, keys_from(0, 3000));
   ASSERT_EQ(server->command({"DEL", server->shard("x", 0) + ":0c"}).integer(), 1);
 
   EXPECT_EQ(code_of([&] { insert_all(f, keys_from(0, 30)); }), errc::damaged);
@@ -350,19 +280,15 @@ TEST_F(RedisClosedLayers, AnEvictedLayerIsDamagedToWriters) {
   EXPECT_EQ(code_of([&] { count_found(other, keys_from(0, 30)); }), errc::damaged);
 }
 
-TEST_F(RedisClosedLayers, OfAWindowAreItsOlderGenerations) {
-  redis_params wanted = integers(1000, 0.01);
-  wanted.shards = 1;
-  wanted.filter.extra = window_of_time(std::chrono::hours(7 * 24));
-  redis_filter f = redis_filter::create(at("x"), wanted);
-  insert_all(f, keys_from(0, 100));
+TEST_F(RedisClosedLayers, AreTheOlderGenerationsOfAWindow) {
+  redis_filter f = filled(sharded(windowed(integers(1000, 0.01)), 1), keys_from(0, 100));
   const generation_aside aside(*server, "x");
   redis_filter reader = redis_filter::open(at("x"));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(count_found(reader, keys_from(0, 100)), 100u);
+  fetch_copies(reader, keys_from(0, 100));
 
-  server->command({"CONFIG", "RESETSTAT"});
+  reset_calls();
   EXPECT_EQ(count_found(reader, keys_from(0, 100)), 100u);
-  EXPECT_LE(calls("getrange"), 3u) << "stamps only";
+  EXPECT_LE(calls_of("getrange"), 3u) << "stamps only";
   EXPECT_LE(static_cast<double>(count_found(reader, keys_from(std::uint64_t{1} << 40, 2000))), most_hits(0.01, 2000));
 }
 

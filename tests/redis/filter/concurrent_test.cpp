@@ -1,22 +1,7 @@
 // concurrent_redis_filter: the same answers as for one thread, errors for the affected calls only, and time limits.
-#include <bloomery/error.hpp>
-#include <bloomery/redis.hpp>
 #include <bloomery/redis/concurrent.hpp>
 
-#include "redis/filter/faults.hpp"
-#include "redis/filters.hpp"
-#include "redis/servers.hpp"
-
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <vector>
+#include "redis/fixtures.hpp"
 
 namespace bloomery {
 namespace {
@@ -24,30 +9,7 @@ namespace {
 using namespace bloomery_tests;
 using std::chrono::milliseconds;
 
-class RedisConcurrent : public RedisFaults {
- protected:
-  template <class Work>
-  static void in_threads(std::uint64_t count, Work work) {
-    std::vector<std::thread> threads;
-    for (std::uint64_t t = 0; t < count; ++t) {
-      threads.emplace_back([&work, t] {
-        try {
-          work(t);
-        } catch (const error& e) {
-          ADD_FAILURE() << e.what();
-        }
-      });
-    }
-    for (std::thread& t : threads) t.join();
-  }
-
-  static std::uint64_t calls(const std::string& command) {
-    const std::string text(server->command({"INFO", "commandstats"}).text());
-    const std::string name = "cmdstat_" + command + ":calls=";
-    const std::size_t at = text.find(name);
-    return at == text.npos ? 0 : std::stoull(text.substr(at + name.size()));
-  }
-};
+class RedisConcurrent : public on_a_server<RedisConcurrent> {};
 
 TEST_F(RedisConcurrent, AnswersOfManyThreadsAreThoseOfOne) {
   constexpr std::uint64_t threads = 16;
@@ -75,7 +37,7 @@ TEST_F(RedisConcurrent, AnswersOfManyThreadsAreThoseOfOne) {
   EXPECT_EQ(strangers, count_found(one, keys_from(1'000'000, all)));
 }
 
-TEST_F(RedisConcurrent, OfEqualKeysOneIsNew) {
+TEST_F(RedisConcurrent, OneOfSeveralEqualKeysIsNew) {
   concurrent_redis_filter f(redis_filter::create(at("x"), integers(20'000, 1e-6)));
   std::atomic<std::uint64_t> new_keys = 0;
   in_threads(16, [&](std::uint64_t) {
@@ -87,23 +49,21 @@ TEST_F(RedisConcurrent, OfEqualKeysOneIsNew) {
 TEST_F(RedisConcurrent, KeysOfManyThreadsGoTogether) {
   concurrent_redis_filter f(redis_filter::create(at("x"), integers(1000, 0.01)));
   f.insert(std::uint64_t{1});
-  server->freeze();
   std::atomic<std::uint64_t> asking = 0;
+  reset_calls();
+  server->freeze();
   std::thread thaws([&] {
     while (asking < 100) std::this_thread::sleep_for(milliseconds(1));
     std::this_thread::sleep_for(milliseconds(100));
     server->thaw();
   });
-  server->thaw();
-  server->command({"CONFIG", "RESETSTAT"});
-  server->freeze();
   in_threads(100, [&](std::uint64_t t) {
     ++asking;
     EXPECT_EQ(f.may_contain(t), t == 1) << t;
   });
   thaws.join();
   // A line for each key, and a stamp for each exchange: the first one, and one or two with all keys that waited.
-  EXPECT_LE(calls("getrange"), 110u);
+  EXPECT_LE(calls_of("getrange"), 110u);
 }
 
 TEST_F(RedisConcurrent, TakesTextAndManyKeysInOneCall) {
@@ -129,7 +89,7 @@ TEST_F(RedisConcurrent, TakesTextAndManyKeysInOneCall) {
   EXPECT_TRUE(f.may_contain("Madrid")) << "wrong calls do no harm to others";
 }
 
-TEST_F(RedisConcurrent, ErrorsReachAllCallsThatTheyConcernAndTheNextOnesWork) {
+TEST_F(RedisConcurrent, ErrorsReachTheAffectedCallsOnly) {
   concurrent_redis_filter f(redis_filter::create(at("x"), integers(1000, 0.01)));
   f.insert(std::uint64_t{7});
   redis_filter::open(at("x")).drop();
@@ -143,8 +103,7 @@ TEST_F(RedisConcurrent, ErrorsReachAllCallsThatTheyConcernAndTheNextOnesWork) {
 }
 
 TEST_F(RedisConcurrent, NoCallTakesLongerThanItMay) {
-  redis_options options;
-  options.connection.time = std::chrono::seconds(20);
+  const redis_options options = {.connection = within(std::chrono::seconds(20))};
   redis_filter::create(at("x"), integers(1000, 0.01));
   {
     concurrent_redis_filter f(redis_filter::open(at("x"), options), {.time = milliseconds(200), .most_waiting = 4});
@@ -174,16 +133,12 @@ TEST_F(RedisConcurrent, TheMaximumTimeDoesNotOverflow) {
 
 TEST_F(RedisConcurrent, LendsTheFilterBetweenExchanges) {
   concurrent_redis_filter f(redis_filter::create(at("x"), growing(100)));
-  std::atomic<bool> done = false;
-  std::thread writer([&] {
-    for (std::uint64_t key = 0; !done; ++key) f.insert(key);
-  });
+  background writer([&, key = std::uint64_t{0}]() mutable { f.insert(key++); });
   for (int i = 0; i < 20; ++i) {
     f.with_filter([&](redis_filter& own) { EXPECT_LE(own.info().rate_now, 0.01); });
   }
   EXPECT_THROW(f.with_filter([](redis_filter&) { throw std::runtime_error("of the caller"); }), std::runtime_error);
-  done = true;
-  writer.join();
+  writer.end();
   f.with_filter([](redis_filter& own) { own.clear(); });
   EXPECT_FALSE(f.may_contain(std::uint64_t{0}));
 }

@@ -1,42 +1,23 @@
-// Copies of shared scalable filters: the same answers, and the same bits when pushed under another name.
-#include <bloomery/any_filter.hpp>
+// Copies of shared scalable filters, and of sliding-window filters where both are alike: the same answers, and the same
+// bits when pushed under another name.
 #include <bloomery/detail/scalable_layers.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/layered_filter.hpp>
-#include <bloomery/redis.hpp>
 
-#include "redis/filters.hpp"
 #include "redis/fixtures.hpp"
-#include "redis/proxy.hpp"
-#include "support/errors.hpp"
 #include "support/files.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cmath>
-#include <cstdint>
-#include <set>
-#include <span>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 namespace bloomery {
 namespace {
 
-using bloomery_tests::code_of;
-using bloomery_tests::growing;
-using bloomery_tests::insert_all;
-using bloomery_tests::keys_from;
-using bloomery_tests::scratch_folder;
+using namespace bloomery_tests;
+using std::chrono::milliseconds;
 
-class CopyLayers : public bloomery_tests::on_a_server<CopyLayers> {
+class CopyLayers : public on_a_server<CopyLayers> {
  protected:
   // The bits of all layers and what the headers say of them, without the versions.
   static std::vector<std::string> contents(const std::string& name, std::uint64_t shards) {
@@ -62,8 +43,8 @@ class CopyLayers : public bloomery_tests::on_a_server<CopyLayers> {
     std::vector<std::uint64_t> here((keys.size() + 63) / 64), there(here.size());
     copy.contains(keys, here);
     grown.may_contain(keys, there);
-    for (std::size_t i = 0; i < here.size(); ++i) ASSERT_EQ(here[i], there[i]) << "keys from " << 64 * i;
-    for (std::uint64_t key = 0; key < present; ++key) ASSERT_TRUE((here[key / 64] >> key % 64 & 1) != 0) << key;
+    EXPECT_EQ(here, there);
+    EXPECT_EQ(count_found(grown, keys_from(0, present)), present);
   }
 };
 
@@ -115,10 +96,7 @@ TEST_F(CopyLayers, AnswersAsTheServerAndComesBackBitForBit) {
         redis_params wanted = growing(1000);
         wanted.filter.layout = layout;
         wanted.shards = shards;
-        if (limited) {
-          wanted.growth = redis_growth::to_maximum;
-          wanted.maximum = 30'000;
-        }
+        if (limited) wanted = growing_to(30'000, wanted);
         { redis_filter::create(at(name), wanted).insert(keys_from(0, present)); }  // returns what it had reserved
         redis_filter grown = redis_filter::open(at(name));
         const scratch_folder folder;
@@ -145,7 +123,7 @@ TEST_F(CopyLayers, AnswersAsTheServerAndComesBackBitForBit) {
   }
 }
 
-TEST_F(CopyLayers, OfShardsThatGrewUnequallyHasAllOfThem) {
+TEST_F(CopyLayers, HasAllLayersOfUnequallyGrownShards) {
   redis_params wanted = growing(1000);
   wanted.filter.layout = "split_block512";
   wanted.shards = 16;
@@ -171,9 +149,8 @@ TEST_F(CopyLayers, OfShardsThatGrewUnequallyHasAllOfThem) {
   expect_equal_answers(again, *copy, present);
 }
 
-TEST_F(CopyLayers, OfANewFilterContinuesToGrow) {
-  redis_params wanted = growing(1000);
-  wanted.shards = 3;
+TEST_F(CopyLayers, ContinuesToGrowAfterAPush) {
+  redis_params wanted = sharded(growing(1000), 3);
   { redis_filter::create(at("f"), wanted).insert(keys_from(0, 20'000)); }
   const layered_filter copy = redis_filter::open(at("f")).pull_layers();
   redis_filter again = redis_filter::create_from(at("again"), copy);
@@ -182,87 +159,15 @@ TEST_F(CopyLayers, OfANewFilterContinuesToGrow) {
   insert_all(again, keys_from(20'000, 200'000));
 
   EXPECT_GT(again.info().layers, layers);
-  EXPECT_EQ(bloomery_tests::count_found(again, keys_from(0, 220'000)), 220'000u);
+  EXPECT_EQ(count_found(again, keys_from(0, 220'000)), 220'000u);
   EXPECT_LE(again.info().rate_now, 0.01);
 }
 
-TEST_F(CopyLayers, HasEveryKeyThatWasInsertedBeforeWhileOthersInsert) {
-  redis_params wanted = growing(1000);
-  wanted.shards = 4;
-  redis_filter::create(at("f"), wanted);
-  std::atomic<std::uint64_t> done = 0;
-  std::atomic<bool> stopped = false;
-  std::thread writer([&] {
-    redis_filter grown = redis_filter::open(at("f"));
-    while (!stopped && done < 1'000'000) {
-      insert_all(grown, keys_from(done, 500));
-      done += 500;
-    }
-  });
-  redis_filter reader = redis_filter::open(at("f"));
-  std::size_t most_layers = 0;
-  for (std::uint64_t before = 0; before < 100'000;) {
-    before = done;
-    const std::unique_ptr<filter_handle> copy = make_handle(reader.pull_layers());
-    most_layers = std::max(most_layers, layered_filter_of(*copy)->layers().size());
-    std::vector<std::uint64_t> bitmap(before / 64 + 1);
-    copy->contains(keys_from(0, before), bitmap);
-    for (std::uint64_t key = 0; key < before; ++key) {
-      if ((bitmap[key / 64] >> key % 64 & 1) != 0) continue;
-      ADD_FAILURE() << key << " of " << before;
-      break;
-    }
-  }
-  stopped = true;
-  writer.join();
-  EXPECT_GT(most_layers, 4u);  // it grew meanwhile
-}
-
-TEST_F(CopyLayers, OfAKeyedFilterNeedsAndKeepsItsSecret) {
-  redis_params wanted{.filter = {.capacity = 1000, .target_fpr = 0.01, .secret = random_secret()}};
-  wanted.growth = redis_growth::unlimited;
-  redis_options with_secret;
-  with_secret.secret = wanted.filter.secret;
-  redis_filter grown = redis_filter::create(at("f"), wanted);
-  std::vector<std::string> keys;
-  for (int i = 0; i < 9000; ++i) keys.push_back(std::to_string(i));
-  grown.insert(keys);
-  const scratch_folder folder;
-  grown.pull_layers().save(folder / "f");
-
-  const layered_filter file = layered_filter::open(folder / "f", {.secret = wanted.filter.secret});
-  redis_filter::create_from(at("again"), file, {}, with_secret);
-
-  redis_filter again = redis_filter::open(at("again"), with_secret);
-  for (const std::string& key : keys) ASSERT_TRUE(again.may_contain(key));
-  EXPECT_EQ(code_of([&] { redis_filter::open(at("again")); }), errc::incompatible);
-}
-
-TEST_F(CopyLayers, IsRefusedWhereItCannotBeExact) {
-  redis_filter fixed = redis_filter::create(at("fixed"), bloomery_tests::integers(1000, 0.01));
-  redis_filter grown = redis_filter::create(at("f"), growing(1000));
-  insert_all(grown, keys_from(0, 20'000));
-  const layered_filter copy = grown.pull_layers();
-
-  EXPECT_EQ(code_of([&] { fixed.pull_layers(); }), errc::incompatible);
-  EXPECT_EQ(code_of([&] { redis_filter::create_from(at("f"), copy); }), errc::already_exists);
-  EXPECT_EQ(code_of([&] { redis_filter::create_from(at("fixed"), copy); }), errc::already_exists);
-  const layered_filter scalable(scalable_layers(0.01), {.hash = "mix", .keys = key_kind::u64le});
-  EXPECT_EQ(code_of([&] { redis_filter::create_from(at("new"), scalable); }), errc::incompatible);
-  std::vector<filter_layer> other = copy.layers();
-  other.back().geometry.bits += 512;
-  EXPECT_EQ(code_of([&] { redis_filter::create_from(at("new"), layered_filter(copy.parameters(), other)); }),
-            errc::incompatible);
-  EXPECT_EQ(code_of([&] { redis_filter::open(at("new")); }), errc::not_found);
-}
-
-TEST_F(CopyLayers, OfAFilterThatLostALayerIsRefused) {
+TEST_F(CopyLayers, IsRefusedIfALayerWasLost) {
   for (const char* const lost : {":0c", ":1"}) {
     SCOPED_TRACE(lost);
     server->command({"FLUSHALL"});
-    redis_params wanted = growing(1000);
-    wanted.shards = 2;
-    redis_filter grown = redis_filter::create(at("f"), wanted);
+    redis_filter grown = redis_filter::create(at("f"), sharded(growing(1000), 2));
     std::uint64_t present = 0;
     while (grown.info().layers < 2) insert_all(grown, keys_from(present += 100, 100));
     insert_all(grown, keys_from(present + 100, 600));  // both shards have grown
@@ -273,40 +178,125 @@ TEST_F(CopyLayers, OfAFilterThatLostALayerIsRefused) {
   }
 }
 
-TEST_F(CopyLayers, OfAFilterThatWasCutIsRefusedInOnePieceToo) {
-  redis_filter fixed = redis_filter::create(at("fixed"), bloomery_tests::integers(1000, 0.01));
-  const std::string layer = server->shard("fixed", 0) + ":0";
-  server->command({"SET", layer, server->command({"GETRANGE", layer, "-16", "-1"}).text()});
+// ---- scalable and sliding-window filters ----------------------------------------------------------------------------
 
-  EXPECT_EQ(code_of([&] { fixed.pull(); }), errc::damaged);
+const redis_params both_kinds[] = {sharded(growing(1000), 4), sharded(windowed(integers(4000, 0.01)), 4)};
+
+TEST_F(CopyLayers, HasEveryKeyThatWasInsertedBeforeWhileOthersInsert) {
+  for (const redis_params& wanted : both_kinds) {
+    const bool grows = wanted.growth != redis_growth::none;
+    SCOPED_TRACE(grows ? "growing" : "window");
+    redis_filter reader = fresh(grows ? wanted : windowed(wanted, milliseconds(1400)));
+    std::atomic<std::uint64_t> done = 0;
+    background writer([&, f = redis_filter::open(at("x"))]() mutable {
+      insert_all(f, keys_from(done, grows ? 500 : 20));
+      done += grows ? 500 : 20;
+    });
+    std::set<std::pair<std::int64_t, std::uint64_t>> seen;  // layers by number, slices by their time
+    wait_until("layers or slices are added", [&] {
+      const std::uint64_t before = done;
+      const std::unique_ptr<filter_handle> copy = make_handle(reader.pull_layers());
+      for (const filter_layer& l : layered_filter_of(*copy)->layers()) seen.emplace(l.geometry.bits, l.start);
+      std::vector<std::uint64_t> bitmap(before / 64 + 1);
+      copy->contains(keys_from(0, before), bitmap);
+      EXPECT_EQ(count_of(bitmap), before);
+      return HasFailure() || seen.size() >= 4;
+    });
+  }
+}
+
+TEST_F(CopyLayers, NeedsAndKeepsTheSecretOfAKeyedFilter) {
+  for (redis_params wanted : both_kinds) {
+    server->command({"FLUSHALL"});
+    wanted.filter.keys = key_kind::bytes;
+    const redis_options keyed = {.secret = wanted.filter.secret = random_secret()};
+    redis_filter f = redis_filter::create(at("f"), wanted);
+    std::vector<std::string> keys;
+    for (int i = 0; i < 3000; ++i) keys.push_back(std::to_string(i));
+    f.insert(keys);
+    const scratch_folder folder;
+    f.pull_layers().save(folder / "f");
+
+    const layered_filter file = layered_filter::open(folder / "f", {.secret = keyed.secret});
+    redis_filter::create_from(at("again"), file, {}, keyed);
+
+    redis_filter again = redis_filter::open(at("again"), keyed);
+    for (const std::string& key : keys) ASSERT_TRUE(again.may_contain(key));
+    EXPECT_EQ(code_of([&] { redis_filter::open(at("again")); }), errc::incompatible);
+    EXPECT_EQ(code_of([&] { layered_filter::open(folder / "f"); }), errc::incompatible);
+    EXPECT_EQ(code_of([&] { redis_filter::create_from(at("f"), file, {}, keyed); }), errc::already_exists);
+  }
+}
+
+TEST_F(CopyLayers, IsRefusedWhereItCannotBeExact) {
+  redis_filter fixed = redis_filter::create(at("fixed"), integers(1000, 0.01));
+  EXPECT_EQ(code_of([&] { fixed.pull_layers(); }), errc::incompatible);
+  const layered_filter scalable(scalable_layers(0.01), {.hash = "mix", .keys = key_kind::u64le});
+  EXPECT_EQ(code_of([&] { redis_filter::create_from(at("new"), scalable); }), errc::incompatible);
+  for (const redis_params& wanted : both_kinds) {
+    redis_filter f = redis_filter::create(at("f"), wanted);
+    insert_all(f, keys_from(0, 4000));
+    const layered_filter copy = f.pull_layers();
+
+    for (const char* taken : {"f", "fixed"})
+      EXPECT_EQ(code_of([&] { redis_filter::create_from(at(taken), copy); }), errc::already_exists);
+    std::vector<filter_layer> other = copy.layers();
+    for (filter_layer& l : other) {
+      if (&l == &other.back() || wanted.filter.has_window()) l.geometry.bits += 512;
+    }
+    EXPECT_EQ(code_of([&] { redis_filter::create_from(at("new"), layered_filter(copy.parameters(), other)); }),
+              errc::incompatible);
+    EXPECT_EQ(code_of([&] { redis_filter::open(at("new")); }), errc::not_found);
+    f.drop();
+  }
+}
+
+TEST_F(CopyLayers, IsRefusedIfTheNewestLayerWasCut) {
+  for (const redis_params& wanted : {both_kinds[0], both_kinds[1], integers(1000, 0.01)}) {
+    redis_filter f = fresh(wanted);
+    insert_all(f, keys_from(0, 100));
+    const std::string shard = server->shard("x", 0);
+    const std::int64_t newest = numbers_in(server->command({"HGET", shard + ":h", "layers"}).text()).back();
+    const std::string layer = shard + ":" + std::to_string(newest);
+    server->command({"SET", layer, server->command({"GETRANGE", layer, "-16", "-1"}).text()});
+
+    redis_filter reader = redis_filter::open(at("x"));
+    const bool has_layers = wanted.growth != redis_growth::none || wanted.filter.has_window();
+    EXPECT_EQ(code_of([&] { has_layers ? void(reader.pull_layers()) : void(reader.pull()); }), errc::damaged);
+  }
 }
 
 // A repair may give a layer the number of one that was lost; a copy of both would miss keys.
 TEST_F(CopyLayers, IsRefusedIfAShardIsRepairedMeanwhile) {
-  bloomery_tests::proxy net(server->socket());
-  redis_address through = at("f");
-  through.socket.clear();
-  through.endpoints = {{"127.0.0.1", net.port()}};
-  redis_filter f = redis_filter::create(through, growing(1000));
-  insert_all(f, keys_from(0, 20'000));
-  net.before("count", [&] { server->command({"HSET", server->shard("f", 3) + ":h", "repaired", "0123456789abcdef"}); });
+  for (const redis_params& wanted : both_kinds) {
+    server->command({"FLUSHALL"});
+    proxy net(server->socket());
+    redis_filter f = redis_filter::create(net.address(), wanted);
+    insert_all(f, keys_from(0, 4000));
+    net.before(wanted.filter.has_window() ? "GETRANGE" : "count", [&] {
+      server->command({"HSET", server->shard("x", 3) + ":h", "repaired", "0123456789abcdef"});
+    });
 
-  EXPECT_EQ(code_of([&] { f.pull_layers(); }), errc::locked);
-  EXPECT_TRUE(net.has_acted());
-  EXPECT_NO_THROW(f.pull_layers());
+    EXPECT_EQ(code_of([&] { f.pull_layers(); }), errc::locked);
+    EXPECT_TRUE(net.has_acted());
+    EXPECT_NO_THROW(f.pull_layers());
+  }
 }
 
-TEST_F(CopyLayers, CanExpire) {
-  redis_filter grown = redis_filter::create(at("f"), growing(1000));
-  insert_all(grown, keys_from(0, 20'000));
+TEST_F(CopyLayers, CanExpireAsAWhole) {
+  for (const redis_params& wanted : both_kinds) {
+    redis_filter f = fresh(wanted);
+    insert_all(f, keys_from(0, 4000));
 
-  redis_filter again = redis_filter::create_from(at("again"), grown.pull_layers(), std::chrono::hours(1));
+    redis_filter::create_from(at("again"), f.pull_layers(), std::chrono::hours(1));
 
-  const std::uint64_t shards = again.parameters().shards;
-  for (std::uint64_t s = 0; s < shards; ++s) {
-    const std::string shard = server->shard("again", s);
-    for (const char* const key : {":h", ":0c"})
-      EXPECT_GT(server->command({"PTTL", shard + key}).integer(), 3'500'000) << shard << key;
+    const std::vector<std::string> parts = names("{again~*");
+    EXPECT_GE(parts.size(), 8u);
+    for (const std::string& part : parts) {
+      const std::int64_t left = server->command({"PTTL", part}).integer();
+      EXPECT_GT(left, 3'500'000) << part;
+      EXPECT_LE(left, 3'600'000) << part;
+    }
   }
 }
 

@@ -1,26 +1,8 @@
 // Shared filters whose description or shards are evicted or deleted while clients use them. The truth is the set of
 // acknowledged keys: a client that opens the filter finds all of them.
-#include <bloomery/error.hpp>
-#include <bloomery/redis.hpp>
-
 #include "redis/filter/description.hpp"
 #include "redis/filter/description_check.hpp"
-#include "redis/filters.hpp"
-#include "redis/proxy.hpp"
-#include "support/errors.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <span>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
+#include "redis/fixtures.hpp"
 
 namespace bloomery {
 namespace {
@@ -31,16 +13,17 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+const redis_params fixed = kinds_of_filters().front().parameters;
+const redis_params counted = kinds_of_filters().back().parameters;
+
 // ---- lost under clients ---------------------------------------------------------------------------------------------
 
-TEST_F(RedisDescription, ThatIsDeletedIsRestoredByWritersOfEveryKindOfFilterWithinAMinute) {
-  for (const kind& k : kinds()) {
+TEST_F(RedisDescription, IsRestoredByWritersWithinAMinute) {
+  for (const kind_of_filter& k : kinds_of_filters()) {
     SCOPED_TRACE(k.name);
     server->command({"FLUSHALL"});
     std::vector<std::string> notes;
-    redis_options options;
-    options.notes = [&](const std::string& note) { notes.push_back(note); };
-    redis_filter writer = redis_filter::create(at("x"), k.parameters, options);
+    redis_filter writer = redis_filter::create(at("x"), k.parameters, noting(notes));
     insert_all(writer, keys_from(0, 1000));
     lose_description();
     insert_all(writer, keys_from(1000, 500));
@@ -50,29 +33,27 @@ TEST_F(RedisDescription, ThatIsDeletedIsRestoredByWritersOfEveryKindOfFilterWith
     insert_all(writer, keys_from(1500, 500));
 
     EXPECT_EQ(descriptions(), 2);
-    EXPECT_EQ(found_by_reader(keys_from(0, 2000)), 2000u);
+    EXPECT_EQ(found_at(at("x"), keys_from(0, 2000)), 2000u);
     EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("restored")));
   }
 }
 
-TEST_F(RedisDescription, ThatIsDeletedIsRestoredByLookupsAndRemovals) {
-  redis_filter f = redis_filter::create(at("x"), kinds().back().parameters);
-  insert_all(f, keys_from(0, 1000));
-
-  lose_description();
-  advance_check_clock(seconds(31));
-  EXPECT_EQ(count_found(f, keys_from(0, 1000)), 1000u);
-  EXPECT_EQ(descriptions(), 2);
-
-  lose_description();
-  advance_check_clock(seconds(31));
-  EXPECT_EQ(f.remove(std::span<const std::uint64_t>(keys_from(0, 10))), 10u);
-  EXPECT_EQ(descriptions(), 2);
-  EXPECT_EQ(found_by_reader(keys_from(10, 990)), 990u);
+TEST_F(RedisDescription, IsRestoredByLookupsAndRemovals) {
+  redis_filter f = filled(counted, keys_from(0, 1000));
+  const std::function<void()> calls[] = {
+      [&] { EXPECT_EQ(count_found(f, keys_from(0, 1000)), 1000u); },
+      [&] { EXPECT_EQ(f.remove(std::span<const std::uint64_t>(keys_from(0, 10))), 10u); }};
+  for (const auto& call : calls) {
+    lose_description();
+    advance_check_clock(seconds(31));
+    call();
+    EXPECT_EQ(descriptions(), 2);
+  }
+  EXPECT_EQ(found_at(at("x"), keys_from(10, 990)), 990u);
 }
 
-TEST_F(RedisDescription, ThatWasLostIsCheckedEverySecondAtFirst) {
-  redis_filter f = redis_filter::create(at("x"), integers(1000, 0.01));
+TEST_F(RedisDescription, IsCheckedEverySecondAtFirstAfterALoss) {
+  redis_filter f = fresh(integers(1000, 0.01));
   lose_description();
   advance_check_clock(seconds(31));
   f.insert(std::uint64_t{1});
@@ -84,18 +65,17 @@ TEST_F(RedisDescription, ThatWasLostIsCheckedEverySecondAtFirst) {
   EXPECT_EQ(descriptions(), 2);
 
   // 1 s, then an eighth longer each time: 29 s after 29 checks.
-  std::uint64_t reads = 0;
-  server->command({"CONFIG", "RESETSTAT"});
+  reset_calls();
   for (int second = 0; second < 600; ++second) {
     advance_check_clock(seconds(1));
     f.may_contain(std::uint64_t{1});
   }
-  reads = calls_of("get") / 2;
+  const std::uint64_t reads = calls_of("get") / 2;
   EXPECT_GT(reads, 600u / 30 + 5);
   EXPECT_LT(reads, 60u);
 }
 
-TEST_F(RedisDescription, OfWhichOneKeyIsLostIsCompleteAfterTheNextInsertThatChecks) {
+TEST_F(RedisDescription, IsCompleteAgainAfterTheLossOfOneOfItsTwoKeys) {
   redis_filter f = redis_filter::create(at("x"), integers(1000, 0.01));
   for (const char* key : {"{x}:m", "{x}:m2"}) {
     server->command({"DEL", key});
@@ -111,10 +91,7 @@ TEST_F(RedisDescription, OfWhichOneKeyIsLostIsCompleteAfterTheNextInsertThatChec
 TEST_F(RedisDescription, IsCheckedBeforeACallOfMoreThanAMinuteReturns) {
   redis_filter::create(at("x"), integers(1000, 0.01));
   proxy net(server->socket());
-  redis_address a = at("x");
-  a.socket.clear();
-  a.endpoints = {{"127.0.0.1", net.port()}};
-  redis_filter f = redis_filter::open(a);
+  redis_filter f = redis_filter::open(net.address());
   net.before("BITFIELD", [] {
     advance_check_clock(seconds(61));
     lose_description();
@@ -126,7 +103,7 @@ TEST_F(RedisDescription, IsCheckedBeforeACallOfMoreThanAMinuteReturns) {
   EXPECT_EQ(descriptions(), 2);
 }
 
-TEST_F(RedisDescription, ThatIsRestoredHasTheExpiryThatAnotherClientHasSet) {
+TEST_F(RedisDescription, IsRestoredWithTheExpiryThatAnotherClientHasSet) {
   redis_filter f = redis_filter::create(at("x"), integers(1000, 0.01));
   redis_filter::open(at("x")).expire(milliseconds(1'000'000));
   lose_description();
@@ -142,12 +119,9 @@ TEST_F(RedisDescription, ThatIsRestoredHasTheExpiryThatAnotherClientHasSet) {
 }
 
 // A check of the description is in the batch that sets the expiry of the shards, before the description changes.
-TEST_F(RedisDescription, OfBeforeAnExpiryIsNotCopiedAfterIt) {
+TEST_F(RedisDescription, IsNotCopiedIntoHeadersInItsFormBeforeAnExpiry) {
   proxy net(server->socket());
-  redis_address through = at("x");
-  through.socket.clear();
-  through.endpoints = {{"127.0.0.1", net.port()}};
-  redis_filter f = redis_filter::create(through, integers(1000, 0.01));
+  redis_filter f = redis_filter::create(net.address(), integers(1000, 0.01));
   net.before("HGETALL", [] { advance_check_clock(seconds(31)); });
   f.expire(milliseconds(1'000'000));
   ASSERT_TRUE(net.has_acted());
@@ -167,13 +141,12 @@ TEST_F(RedisDescription, IsNotNeededToReplaceAFilter) {
   });
 
   EXPECT_EQ(descriptions(), 2);
-  EXPECT_EQ(found_by_reader(keys_from(0, 500)), 500u);
+  EXPECT_EQ(found_at(at("x"), keys_from(0, 500)), 500u);
   EXPECT_EQ(f.parameters().filter.capacity, 2000u);
 }
 
-TEST_F(RedisDescription, ThatIsLostDoesNotStopAUserWhoMayOnlyLookUp) {
-  redis_filter writer = redis_filter::create(at("x"), integers(1000, 0.01));
-  insert_all(writer, keys_from(0, 500));
+TEST_F(RedisDescription, IsNotNeededByAUserWhoMayOnlyLookUp) {
+  redis_filter writer = filled(integers(1000, 0.01), keys_from(0, 500));
   redis_filter reader = redis_filter::open(limited({"+get", "+getrange", "+hgetall", "+time"}));
   lose_description();
   advance_check_clock(seconds(61));
@@ -188,7 +161,7 @@ TEST_F(RedisDescription, ThatIsLostDoesNotStopAUserWhoMayOnlyLookUp) {
   EXPECT_EQ(code_of([&] { count_found(reader, keys_from(0, 500)); }), errc::not_found);
 }
 
-TEST_F(RedisDescription, ThatCannotBeRestoredIsAnErrorForInserts) {
+TEST_F(RedisDescription, MustBeRestoredBeforeAnInsertIsAcknowledged) {
   redis_filter::create(at("x"), integers(1000, 0.01));
   redis_filter writer =
       redis_filter::open(limited({"+get", "+getrange", "+hgetall", "+time", "+bitfield", "+script|load"}));
@@ -203,15 +176,11 @@ TEST_F(RedisDescription, ThatCannotBeRestoredIsAnErrorForInserts) {
 
 TEST_F(RedisDescription, IsRestoredByCreateFromTheShardsOfTheName) {
   for (const std::string name : {"x", "a*[b]?\\{c}~d"}) {
-    for (const kind& k : kinds()) {
+    for (const kind_of_filter& k : kinds_of_filters()) {
       SCOPED_TRACE(name + " " + k.name);
       server->command({"FLUSHALL"});
-      std::string encoded;
-      {
-        redis_filter f = redis_filter::create(at(name), k.parameters);
-        insert_all(f, keys_from(0, 1000));
-        redis_filter::create(at(name + "2"), k.parameters);
-      }
+      redis_filter::create(at(name), k.parameters).insert(keys_from(0, 1000));
+      redis_filter::create(at(name + "2"), k.parameters);
       for (const std::string& key : names("*")) {
         const bool is_other = key.find("2}:") != std::string::npos || key.find("2~") != std::string::npos;
         if (!is_other && (key.ends_with("}:m") || key.ends_with("}:m2"))) server->command({"DEL", key});
@@ -222,42 +191,36 @@ TEST_F(RedisDescription, IsRestoredByCreateFromTheShardsOfTheName) {
       another.filter.capacity *= 2;
       EXPECT_EQ(code_of([&] { redis_filter::create(at(name), another); }), errc::incompatible);
       redis_filter f = redis_filter::create(at(name), k.parameters);
-
       EXPECT_EQ(count_found(f, keys_from(0, 1000)), 1000u);
     }
   }
 }
 
-TEST_F(RedisDescription, OfAnotherFilterIsFoundByWritersWithinAMinute) {
-  for (const kind& k : kinds()) {
+TEST_F(RedisDescription, IsFoundByWritersWithinAMinuteIfItIsAnother) {
+  for (const kind_of_filter& k : kinds_of_filters()) {
     SCOPED_TRACE(k.name);
-    server->command({"FLUSHALL"});
-    redis_filter writer = redis_filter::create(at("x"), k.parameters);
+    redis_filter writer = fresh(k.parameters);
     insert_all(writer, keys_from(0, 1000));
     lose_description();
     std::vector<std::string> notes;
-    redis_options options;
-    options.notes = [&](const std::string& note) { notes.push_back(note); };
-    const redis_address no_scan = limited({"+@all", "-scan"});
-    redis_filter fresh = redis_filter::create(no_scan, k.parameters, options);
+    redis_filter other = redis_filter::create(without("scan"), k.parameters, noting(notes));
     EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("SCAN")));
-    EXPECT_LT(count_found(fresh, keys_from(0, 1000)), 50u);
+    EXPECT_LT(count_found(other, keys_from(0, 1000)), 50u);
     advance_check_clock(seconds(31));
 
     std::vector<std::uint8_t> is_new(1000);
     const auto keys = keys_from(0, 1000);
     EXPECT_GT(writer.insert(std::span(keys), is_new), 950u) << "these are answers of the filter before";
 
-    EXPECT_EQ(count_found(fresh, keys_from(0, 1000)), 1000u);
-    EXPECT_EQ(found_by_reader(keys_from(0, 1000)), 1000u);
+    EXPECT_EQ(count_found(other, keys_from(0, 1000)), 1000u);
+    EXPECT_EQ(found_at(at("x"), keys_from(0, 1000)), 1000u);
   }
 }
 
-TEST_F(RedisDescription, AndHeadersThatAreEvictedAreNotReplacedByAnEmptyFilter) {
-  for (const kind& k : kinds()) {
+TEST_F(RedisDescription, IsNotReplacedByAnEmptyFilterIfHeadersAreLostToo) {
+  for (const kind_of_filter& k : kinds_of_filters()) {
     SCOPED_TRACE(k.name);
-    server->command({"FLUSHALL"});
-    redis_filter writer = redis_filter::create(at("x"), k.parameters);
+    redis_filter writer = fresh(k.parameters);
     insert_all(writer, keys_from(0, 1000));
     for (const std::string& key : names("{x~*:h")) server->command({"DEL", key});
     lose_description();
@@ -275,10 +238,10 @@ TEST_F(RedisDescription, AndHeadersThatAreEvictedAreNotReplacedByAnEmptyFilter) 
   }
 }
 
-TEST_F(RedisDescription, OfTwoOrphansOfOneNameIsNotGuessed) {
-  const auto wanted = kinds().front().parameters;
+TEST_F(RedisDescription, IsNotGuessedFromTheShardsOfTwoFilters) {
+  const auto wanted = fixed;
   for (int i = 0; i < 2; ++i) {
-    redis_filter::create(limited({"+@all", "-scan"}), wanted);
+    redis_filter::create(without("scan"), wanted);
     lose_description();
   }
 
@@ -288,8 +251,8 @@ TEST_F(RedisDescription, OfTwoOrphansOfOneNameIsNotGuessed) {
   EXPECT_EQ(code_of([&] { redis_filter::create(at("x"), wanted); }), std::nullopt);
 }
 
-TEST_F(RedisDescription, IsCopiedIntoTheHeadersOfAFilterWithoutCopiesByTheNextInsertThatChecks) {
-  redis_filter f = redis_filter::create(at("x"), kinds().front().parameters);
+TEST_F(RedisDescription, IsCopiedIntoHeadersWithoutACopyByAnInsertThatChecks) {
+  redis_filter f = redis_filter::create(at("x"), fixed);
   const std::string header = server->shard("x", 0) + ":h";
   const std::string text = server->command({"GET", "{x}:m"}).text();
   EXPECT_EQ(server->command({"HGET", header, "meta"}).text(), text);
@@ -309,12 +272,11 @@ TEST_F(RedisDescription, IsCopiedIntoTheHeadersOfAFilterWithoutCopiesByTheNextIn
 // ---- cost -----------------------------------------------------------------------------------------------------------
 
 TEST_F(RedisDescription, CostsTwoCommandsAndOnePerShardTwiceAMinuteAndNoneInBetween) {
-  redis_filter f = redis_filter::create(at("x"), kinds().front().parameters);
-  insert_all(f, keys_from(0, 1000));
+  redis_filter f = filled(fixed, keys_from(0, 1000));
   advance_check_clock(seconds(31));
   f.insert(std::uint64_t{1});
   const auto processed = [&](const std::function<void()>& work) {
-    server->command({"CONFIG", "RESETSTAT"});
+    reset_calls();
     work();
     return std::vector<std::uint64_t>{calls_of("getrange"), calls_of("get"), calls_of("hgetall")};
   };
@@ -333,44 +295,48 @@ TEST_F(RedisDescription, CostsTwoCommandsAndOnePerShardTwiceAMinuteAndNoneInBetw
 
 // ---- a full server --------------------------------------------------------------------------------------------------
 
-TEST_F(RedisDescription, OutlivesTheEvictionOfOtherKeysWhileAWriterUsesTheFilter) {
-  test_server full({.config = {"maxmemory 24mb", "maxmemory-policy allkeys-lru", "maxmemory-samples 20"}});
-  redis_params wanted = integers(20'000, 0.01);
-  redis_filter writer = redis_filter::create(full.address("x"), wanted);
+// The server evicts the keys that were used least recently. Its clock for that counts seconds.
+TEST_F(RedisDescription, IsNotEvictedWhileAWriterUsesTheFilter) {
+  test_server full({.config = {"maxmemory-policy allkeys-lru", "maxmemory-samples 20"}});
+  redis_filter writer = redis_filter::create(full.address("x"), integers(20'000, 0.01));
+  const std::uint64_t shards = writer.parameters().shards;
   std::uint64_t acknowledged = 0;
-  bool damaged = false;
-  const std::string value(20'000, 'x');
-  // The server's clock for eviction counts seconds.
-  for (int round = 0; round < 5 && !damaged; ++round) {
-    for (int i = 0; i < 500; ++i) full.command({"SET", "filler" + std::to_string(500 * round + i), value});
-    const auto end = std::chrono::steady_clock::now() + milliseconds(1'100);
-    while (!damaged && std::chrono::steady_clock::now() < end) {
-      const auto code = code_of([&] { insert_all(writer, keys_from(acknowledged, 100)); });
-      EXPECT_TRUE(!code || code == errc::damaged) << static_cast<int>(*code);
-      damaged = code.has_value();
-      if (!damaged) acknowledged += 100;
-      advance_check_clock(seconds(31));
+  const auto use = [&] {
+    advance_check_clock(seconds(31));
+    insert_all(writer, keys_from(acknowledged, 100));
+    acknowledged += 100;
+  };
+  const auto fill = [&](int first, int count) {
+    for (int i = first; i < first + count; ++i) {
+      full.command({"SET", "filler" + std::to_string(i), std::string(20'000, 'x')});
+      if (i % 20 == 0) use();
     }
-  }
-  ASSERT_GT(std::stoull(full.command({"INFO", "stats"})
-                            .text()
-                            .substr(full.command({"INFO", "stats"}).text().find("evicted_keys:") + 13)),
-            500u);
+  };
+  const auto number_in = [&](const char* section, const std::string& field) {
+    const std::string about = full.command({"INFO", section}).text();
+    return std::stoull(about.substr(about.find(field) + field.size()));
+  };
+  fill(0, 1000);
+  wait_until("the fillers are older than the keys of the filter", [&] {
+    use();
+    return full.command({"OBJECT", "IDLETIME", "filler999"}).integer() >= 2;
+  });
+  full.command({"CONFIG", "SET", "maxmemory", std::to_string(number_in("memory", "used_memory:"))});
 
-  redis_filter reader = redis_filter::open(full.address("x"));
-  expect_never_absent(reader, keys_from(0, acknowledged));
-  if (damaged) return;  // the server's choice of keys to evict is random to a degree
-  EXPECT_EQ(full.command({"KEYS", "{x~*:h"}).reply().size(), writer.parameters().shards);
-  EXPECT_EQ(code_of([&] { reader.info(); }), std::nullopt);
+  fill(1000, 600);
+
+  EXPECT_GT(number_in("stats", "evicted_keys:"), 500u);
+  EXPECT_EQ(found_at(full.address("x"), keys_from(0, acknowledged)), acknowledged);
+  EXPECT_EQ(full.command({"EXISTS", "{x}:m", "{x}:m2"}).integer(), 2);
+  EXPECT_EQ(full.command({"KEYS", "{x~*:h"}).reply().size(), shards);
 }
 
 // ---- lost headers ---------------------------------------------------------------------------------------------------
 
-TEST_F(RedisDescription, ReplacesTheHeadersOfShardsThatHaveNotChangedForInfo) {
-  for (const kind& k : kinds()) {
+TEST_F(RedisDescription, ReplacesLostHeadersOfUnchangedShardsForInfo) {
+  for (const kind_of_filter& k : kinds_of_filters()) {
     SCOPED_TRACE(k.name);
-    server->command({"FLUSHALL"});
-    redis_filter f = redis_filter::create(at("x"), k.parameters);
+    redis_filter f = fresh(k.parameters);
     insert_all(f, keys_from(0, 300));
     const redis_info before = f.info();
     for (const std::string& header : names("{x~*:h")) server->command({"DEL", header});
@@ -393,9 +359,8 @@ TEST_F(RedisDescription, ReplacesTheHeadersOfShardsThatHaveNotChangedForInfo) {
   }
 }
 
-TEST_F(RedisDescription, DoesNotReplaceTheHeaderOfAShardThatHasChanged) {
-  redis_filter f = redis_filter::create(at("x"), integers(4000, 0.01));
-  insert_all(f, keys_from(0, 300));
+TEST_F(RedisDescription, DoesNotReplaceTheLostHeaderOfAChangedShard) {
+  redis_filter f = filled(integers(4000, 0.01), keys_from(0, 300));
   // Marks all shards, and takes the marks away.
   EXPECT_THROW(f.replace(integers(4000, 0.01), [](redis_filter&) { throw std::runtime_error("given up"); }),
                std::runtime_error);
@@ -408,19 +373,14 @@ TEST_F(RedisDescription, DoesNotReplaceTheHeaderOfAShardThatHasChanged) {
 
 // ---- lookups in lost shards -----------------------------------------------------------------------------------------
 
-TEST_F(RedisDescription, OfALostShardMayBeAnsweredMaybe) {
-  for (const kind& k : kinds()) {
+TEST_F(RedisDescription, LetsLookupsInALostShardAnswerMaybe) {
+  for (const kind_of_filter& k : kinds_of_filters()) {
     for (const char* lost : {":h", ":layer"}) {
       SCOPED_TRACE(std::string(k.name) + lost);
-      server->command({"FLUSHALL"});
-      redis_params wanted = k.parameters;
-      wanted.shards = 16;
-      redis_filter f = redis_filter::create(at("x"), wanted);
+      redis_filter f = fresh(sharded(k.parameters, 16));
       insert_all(f, keys_from(0, 400));
-      redis_options careful, tolerant;
-      tolerant.on_damage = redis_damage::maybe;
-      redis_filter strict = redis_filter::open(at("x"), careful);
-      redis_filter guard = redis_filter::open(at("x"), tolerant);
+      redis_filter strict = redis_filter::open(at("x"));
+      redis_filter guard = redis_filter::open(at("x"), {.on_damage = redis_damage::maybe});
       for (const std::string& key : names(server->shard("x", 3) + ":*")) {
         if (lost == std::string(":layer") || key.ends_with(":h")) server->command({"DEL", key});
       }
@@ -432,7 +392,7 @@ TEST_F(RedisDescription, OfALostShardMayBeAnsweredMaybe) {
 
       EXPECT_LT(count_found(strict, elsewhere), 150u);
       EXPECT_LT(count_found(guard, elsewhere), 150u);
-      insert_all(strict, std::vector<std::uint64_t>(elsewhere.begin(), elsewhere.begin() + 100));
+      insert_all(strict, {elsewhere.begin(), elsewhere.begin() + 100});
       if (lost == std::string(":layer")) {
         EXPECT_EQ(code_of([&] { count_found(strict, here); }), errc::damaged);
         EXPECT_EQ(count_found(guard, here), here.size());
@@ -459,15 +419,13 @@ TEST_F(RedisDescriptionInACluster, IsRestoredByWritersAndByCreateAndDroppedByNam
   test_server& node = cluster->node(cluster->owner(redis::slot_of("{x}:m")));
   const auto lose = [&] { EXPECT_EQ(node.command({"DEL", "{x}:m", "{x}:m2"}).integer(), 2); };
   const redis_address a = cluster->address("x");
-  redis_params wanted = integers(20'000, 0.01);
-  wanted.shards = 16;
+  redis_params wanted = sharded(integers(20'000, 0.01), 16);
   redis_filter writer = redis_filter::create(a, wanted);
   insert_all(writer, keys_from(0, 5000));
   lose();
   advance_check_clock(seconds(31));
   insert_all(writer, keys_from(5000, 100));
-  redis_filter reader = redis_filter::open(a);
-  EXPECT_EQ(count_found(reader, keys_from(0, 5100)), 5100u);
+  EXPECT_EQ(found_at(a, keys_from(0, 5100)), 5100u);
 
   lose();
   redis_filter again = redis_filter::create(a, wanted);

@@ -1,29 +1,9 @@
 // Shared filters that are dropped while clients use them. The reference is the list of keys on the server: no client
 // creates a dropped filter again.
-#include <bloomery/error.hpp>
-#include <bloomery/redis.hpp>
-
 #include "redis/filter/description.hpp"
 #include "redis/filter/description_check.hpp"
 #include "redis/filter/scripts.hpp"
-#include "redis/filters.hpp"
-#include "redis/proxy.hpp"
-#include "support/errors.hpp"
-#include "support/long_tests.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <span>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
+#include "redis/fixtures.hpp"
 
 namespace bloomery {
 namespace {
@@ -33,11 +13,12 @@ using redis::advance_check_clock;
 using std::chrono::hours;
 using std::chrono::seconds;
 
-TEST_F(RedisDescription, OfADroppedFilterIsRestoredByNoClientOfAnyKindOfFilter) {
-  for (const kind& k : kinds()) {
+const redis_params fixed = kinds_of_filters().front().parameters;
+
+TEST_F(RedisDescription, IsNotRestoredAfterADrop) {
+  for (const kind_of_filter& k : kinds_of_filters()) {
     SCOPED_TRACE(k.name);
-    server->command({"FLUSHALL"});
-    redis_filter f = redis_filter::create(at("x"), k.parameters);
+    redis_filter f = fresh(k.parameters);
     insert_all(f, keys_from(0, 1000));
 
     drop_halfway();  // so no shard indicates the drop
@@ -52,49 +33,43 @@ TEST_F(RedisDescription, OfADroppedFilterIsRestoredByNoClientOfAnyKindOfFilter) 
     EXPECT_EQ(descriptions(), 0);
     EXPECT_EQ(code_of([] { redis_filter::open(at("x")); }), errc::not_found);
 
-    redis_filter fresh = redis_filter::create(at("x"), k.parameters);
-    EXPECT_LT(count_found(fresh, keys_from(0, 1000)), 50u) << "the dropped filter is back";
+    redis_filter next = redis_filter::create(at("x"), k.parameters);
+    EXPECT_LT(count_found(next, keys_from(0, 1000)), 50u) << "the dropped filter is back";
     insert_all(f, keys_from(5000, 100));
-    EXPECT_EQ(count_found(fresh, keys_from(5000, 100)), 100u);
+    EXPECT_EQ(count_found(next, keys_from(5000, 100)), 100u);
   }
 }
 
 // The description comes before the shards. A client of the dropped filter must not write where shards are to be made.
-TEST_F(RedisDescription, OfAFilterInTheMakingIsNotUsedByClientsOfTheDroppedOne) {
-  for (const kind& k : kinds()) {
+TEST_F(RedisDescription, IsNotUsedByClientsOfADroppedFilterWhileTheNextOneIsMade) {
+  for (const kind_of_filter& k : kinds_of_filters()) {
     SCOPED_TRACE(k.name);
-    server->command({"FLUSHALL"});
-    redis_filter f = redis_filter::create(at("x"), k.parameters);
+    redis_filter f = fresh(k.parameters);
     insert_all(f, keys_from(0, 100));
     redis_filter g = redis_filter::open(at("x"));
     redis_filter::open(at("x")).drop();
     redis_filter::create(at("x"), k.parameters);
-    std::string text = server->command({"GET", "{x}:m"}).text();
-    const std::string ready = "state=ready";
-    text.replace(text.find(ready), ready.size(), "state=in the making");
+    const std::string coming = description_in_the_making();
     server->command({"FLUSHALL"});
-    server->command({"SET", "{x}:m", text});
+    server->command({"SET", "{x}:m", coming});
 
     EXPECT_EQ(code_of([&] { insert_all(f, keys_from(0, 100)); }), errc::not_found);
     EXPECT_EQ(code_of([&] { count_found(g, keys_from(0, 100)); }), errc::not_found);
-    EXPECT_TRUE(names("{x~*").empty()) << names("{x~*").front();
+    EXPECT_THAT(names("{x~*"), testing::IsEmpty());
 
-    redis_filter fresh = redis_filter::create(at("x"), k.parameters);
+    redis_filter next = redis_filter::create(at("x"), k.parameters);
     insert_all(f, keys_from(200, 100));
-    EXPECT_EQ(count_found(fresh, keys_from(200, 100)), 100u);
+    EXPECT_EQ(count_found(next, keys_from(200, 100)), 100u);
     EXPECT_EQ(count_found(g, keys_from(200, 100)), 100u);
   }
 }
 
 // The shards of the dropped filter are still there: an insert would be acknowledged and lost.
-TEST_F(RedisDescription, OfAFilterInTheMakingIsCheckedByEachCallOnceTheTimeOfTheDroppedOneIsOver) {
+TEST_F(RedisDescription, IsCheckedByEachCallWhileTheNextFilterIsMade) {
   redis_filter::create(at("x"), integers(4000, 0.01));
-  std::string coming = server->command({"GET", "{x}:m"}).text();
-  const std::string ready = "state=ready";
-  coming.replace(coming.find(ready), ready.size(), "state=in the making");
+  const std::string coming = description_in_the_making();
   redis_filter::drop(at("x"));
-  redis_filter f = redis_filter::create(at("x"), integers(4000, 0.01));
-  insert_all(f, keys_from(0, 100));
+  redis_filter f = filled(integers(4000, 0.01), keys_from(0, 100));
   drop_halfway();
   server->command({"SET", "{x}:m", coming});
   advance_check_clock(seconds(61));
@@ -104,19 +79,18 @@ TEST_F(RedisDescription, OfAFilterInTheMakingIsCheckedByEachCallOnceTheTimeOfThe
     EXPECT_EQ(code_of([&] { count_found(f, keys_from(0, 100)); }), errc::not_found);
   }
 
-  redis_filter fresh = redis_filter::create(at("x"), integers(4000, 0.01));
+  redis_filter next = redis_filter::create(at("x"), integers(4000, 0.01));
   insert_all(f, keys_from(100, 10));
-  EXPECT_EQ(count_found(fresh, keys_from(100, 10)), 10u);
+  EXPECT_EQ(count_found(next, keys_from(100, 10)), 10u);
 }
 
-TEST_F(RedisDescription, OfAFilterThatIsDroppedWhileClientsRestoreItStaysAway) {
-  const auto all = kinds();
+TEST_F(RedisDescription, StaysAwayIfTheFilterIsDroppedWhileClientsRestoreIt) {
+  const auto all = kinds_of_filters();
   const std::size_t rounds = is_long() ? 400 : 40;
   for (std::size_t round = 0; round < rounds && !HasFailure(); ++round) {
-    const kind& k = all[round % all.size()];
+    const kind_of_filter& k = all[round % all.size()];
     SCOPED_TRACE(k.name);
-    server->command({"FLUSHALL"});
-    redis_filter f = redis_filter::create(at("x"), k.parameters);
+    redis_filter f = fresh(k.parameters);
     std::atomic<std::uint64_t> calls = 0;
     std::vector<std::thread> writers;
     for (std::uint64_t w = 0; w < 3; ++w) {
@@ -144,16 +118,13 @@ TEST_F(RedisDescription, OfAFilterThatIsDroppedWhileClientsRestoreItStaysAway) {
   }
 }
 
-TEST_F(RedisDescription, OfAFilterThatIsDroppedRightBeforeItIsRestoredIsNotWritten) {
-  redis_filter::create(at("x"), kinds().front().parameters);
+TEST_F(RedisDescription, IsNotWrittenIfTheFilterIsDroppedRightBefore) {
+  redis_filter::create(at("x"), fixed);
   proxy net(server->socket());
-  redis_address a = at("x");
-  a.socket.clear();
-  a.endpoints = {{"127.0.0.1", net.port()}};
-  redis_filter f = redis_filter::open(a);
+  redis_filter f = redis_filter::open(net.address());
   lose_description();
   advance_check_clock(seconds(31));
-  net.before(std::string(digest_of(redis::scripts::restore)), [] { redis_filter::drop(at("x")); });
+  net.before(std::string(redis::digest_of(redis::scripts::restore)), [] { redis_filter::drop(at("x")); });
 
   EXPECT_EQ(code_of([&] { insert_all(f, keys_from(0, 100)); }), errc::not_found);
 
@@ -161,8 +132,8 @@ TEST_F(RedisDescription, OfAFilterThatIsDroppedRightBeforeItIsRestoredIsNotWritt
   EXPECT_THAT(names("*"), testing::IsEmpty());
 }
 
-TEST_F(RedisDescription, OfADroppedFilterLeavesAMarkThatExpires) {
-  redis_filter f = redis_filter::create(at("x"), kinds().front().parameters);
+TEST_F(RedisDescription, LeavesAMarkThatExpiresWhenItIsDropped) {
+  redis_filter f = redis_filter::create(at("x"), fixed);
   const std::string shard = server->shard("x", 0);  // "{x~EPOCH:0}"
   redis_filter::open(at("x")).drop();
 
@@ -178,9 +149,9 @@ TEST_F(RedisDescription, OfADroppedFilterLeavesAMarkThatExpires) {
   EXPECT_EQ(server->command({"DBSIZE"}).integer(), 0);
 }
 
-TEST_F(RedisDescription, IsDroppedByNameWhateverStateTheFilterIsIn) {
+TEST_F(RedisDescription, IsDroppedByNameInAnyState) {
   const auto filled = [](const std::string& name) {
-    redis_filter f = redis_filter::create(at(name), kinds().front().parameters);
+    redis_filter f = redis_filter::create(at(name), fixed);
     insert_all(f, keys_from(0, 1000));
     return f;
   };
@@ -221,7 +192,7 @@ TEST_F(RedisDescription, IsDroppedByNameWhateverStateTheFilterIsIn) {
   }
 }
 
-TEST_F(RedisDescription, OfAnotherProgramIsNotDropped) {
+TEST_F(RedisDescription, IsNotDroppedIfItBelongsToAnotherProgram) {
   server->command({"SET", "{x}:m", "mine"});
 
   EXPECT_EQ(code_of([] { redis_filter::drop(at("x")); }), errc::not_a_filter);
@@ -230,9 +201,7 @@ TEST_F(RedisDescription, OfAnotherProgramIsNotDropped) {
 }
 
 TEST_F(RedisDescription, IsDroppedByNameWithoutTheSecret) {
-  redis_options keyed;
-  keyed.secret = secret_key{1, 2};
-  redis_filter::create(at("x"), integers(1000, 0.01), keyed);
+  redis_filter::create(at("x"), integers(1000, 0.01), {.secret = secret_key{1, 2}});
 
   EXPECT_TRUE(redis_filter::drop(at("x")));
 

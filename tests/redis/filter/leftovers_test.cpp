@@ -1,25 +1,10 @@
 // Interrupted replacements, old handles and old names, and the keys they leave on the server.
-#include <bloomery/any_filter.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
-#include <bloomery/redis.hpp>
 
 #include "redis/filter/replacement.hpp"
-#include "redis/filters.hpp"
-#include "redis/proxy.hpp"
-#include "redis/servers.hpp"
+#include "redis/fixtures.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <limits>
-#include <span>
-#include <string>
-#include <thread>
-#include <vector>
 
 namespace bloomery {
 namespace {
@@ -29,10 +14,10 @@ using std::chrono::milliseconds;
 
 // ---- interrupted replacements ---------------------------------------------------------------------------------------
 
-TEST_F(RedisReplacement, ThatWasInterruptedAndLostItsShardsDoesNotPreventAnother) {
+TEST_F(RedisReplacement, IsForgottenIfItWasInterruptedAndItsShardsAreLost) {
   filled();
   die_while_replacing(fixed());
-  EXPECT_EQ(keys_there(), 6u + 4u + 1u);
+  EXPECT_EQ(names().size(), 6u + 4u + 1u);
   redis_filter writer = redis_filter::open(at("x"));
   insert_all(writer, keys_from(9000, 10));
   unlink_all(coming_shards());
@@ -49,7 +34,7 @@ TEST_F(RedisReplacement, ThatWasInterruptedAndLostItsShardsDoesNotPreventAnother
   EXPECT_LT(std::stoi(clients.substr(clients.find("connected_clients:") + 18)), 10) << clients;
 }
 
-TEST_F(RedisReplacement, ThatWasToExpireIsForgottenWhenItHas) {
+TEST_F(RedisReplacement, IsForgottenIfItWasInterruptedAndHasExpired) {
   filled();
   redis_params wanted = fixed();
   wanted.expires_in = milliseconds(100'000);
@@ -66,7 +51,7 @@ TEST_F(RedisReplacement, ThatWasToExpireIsForgottenWhenItHas) {
   expect_the_old_one_alone();
 }
 
-TEST_F(RedisReplacement, ALookUpThatMeetsBothFiltersAsksTheNewOneForAllItsKeys) {
+TEST_F(RedisReplacement, ALookupThatMeetsBothFiltersReadsTheNewOneForAllKeys) {
   const auto key_of_shard = [](std::uint64_t shard) {
     std::uint64_t key = 1'000'000;
     while (multiply_high(mix{}(key).hash64, 2) != shard) ++key;
@@ -74,8 +59,8 @@ TEST_F(RedisReplacement, ALookUpThatMeetsBothFiltersAsksTheNewOneForAllItsKeys) 
   };
   const std::uint64_t keys[] = {key_of_shard(0), key_of_shard(1)};
   proxy of_reader(server->socket()), of_replacer(server->socket());
-  redis_filter f = redis_filter::create(through(of_replacer), fixed());
-  redis_filter reader = redis_filter::open(through(of_reader));
+  redis_filter f = redis_filter::create(of_replacer.address(), fixed());
+  redis_filter reader = redis_filter::open(of_reader.address());
   std::atomic<bool> between = false, gone = false;
   std::uint64_t there = 0;
   std::thread asking;
@@ -102,7 +87,7 @@ TEST_F(RedisReplacement, ALookUpThatMeetsBothFiltersAsksTheNewOneForAllItsKeys) 
   EXPECT_EQ(there, 1u);
 }
 
-TEST_F(RedisReplacement, ThatWasAbandonedDoesNotPreventAMerge) {
+TEST_F(RedisReplacement, PreventsAMergeUntilItIsGivenUp) {
   redis_filter f = filled();
   die_while_replacing(fixed());
   any_filter more = f.pull();
@@ -115,14 +100,12 @@ TEST_F(RedisReplacement, ThatWasAbandonedDoesNotPreventAMerge) {
   EXPECT_TRUE(redis_filter::open(at("x")).may_contain(std::uint64_t{1'000'000}));
 }
 
-TEST_F(RedisReplacement, ThatWasInterruptedIsTakenAwayByTheNext) {
+TEST_F(RedisReplacement, RemovesAnInterruptedReplacement) {
   redis_filter f = filled();
   die_while_replacing(fixed());
   std::vector<std::string> notes;
-  redis_options options;
-  options.notes = [&](const std::string& note) { notes.push_back(note); };
 
-  redis_filter::open(at("x"), options).replace(fixed(), [](redis_filter& fresh) { insert_all(fresh, old_keys()); });
+  redis_filter::open(at("x"), noting(notes)).replace(fixed(), fill_with_old_keys);
 
   expect_the_old_one_alone();
   EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("interrupted")));
@@ -130,14 +113,9 @@ TEST_F(RedisReplacement, ThatWasInterruptedIsTakenAwayByTheNext) {
 
 // ---- names ----------------------------------------------------------------------------------------------------------
 
-TEST_F(RedisReplacement, AnOldHandleWritesNothingIntoTheNextFilterOfTheName) {
-  redis_params counting = fixed();
-  counting.filter.layout = "counting";
-  redis_params large = fixed();
-  large.filter.capacity = 40'000;
-  for (const redis_params& before : {counting, large}) {
-    server->command({"FLUSHALL"});
-    redis_filter old = redis_filter::create(at("x"), before);
+TEST_F(RedisReplacement, AnOldHandleWritesOnlyKeysIntoTheNextFilterOfTheName) {
+  for (const redis_params& before : {counting(fixed()), sharded(integers(40'000, 0.01), 2)}) {
+    redis_filter old = fresh(before);
     insert_all(old, keys_from(70'000, 10));
     redis_filter::open(at("x")).drop();
     filled();
@@ -147,26 +125,23 @@ TEST_F(RedisReplacement, AnOldHandleWritesNothingIntoTheNextFilterOfTheName) {
 
     EXPECT_EQ(server->command({"STRLEN", server->shard("x", 0) + ":0"}).integer(), length);
     expect_the_old_one_alone();
-    redis_filter now = redis_filter::open(at("x"));
-    EXPECT_EQ(count_found(now, keys_from(80'000, 200)), 200u);
+    EXPECT_EQ(found_at(at("x"), keys_from(80'000, 200)), 200u);
   }
 }
 
 TEST_F(RedisReplacement, IgnoresTheLeftoversOfADrop) {
   filled();
-  server->command({"ACL", "SETUSER", "default", "-unlink"});
-  EXPECT_EQ(code_of([] { redis_filter::open(at("x")).drop(); }), errc::not_permitted);
-  server->command({"ACL", "SETUSER", "default", "+unlink"});
+  EXPECT_EQ(code_of([] { redis_filter::open(without("unlink")).drop(); }), errc::not_permitted);
 
   redis_filter f = filled();
 
   EXPECT_EQ(count_found(f, old_keys()), old_keys().size());
-  EXPECT_EQ(keys_there(), 6u + 4u);
+  EXPECT_EQ(names().size(), 6u + 4u);
   f.drop();
-  EXPECT_EQ(keys_there(), 4u);
+  EXPECT_EQ(names().size(), 4u);
 }
 
-TEST_F(RedisReplacement, ADescriptionThatNamesShardsOfAnotherFilterIsDamaged) {
+TEST_F(RedisReplacement, ADescriptionWithShardsOfAnotherFilterIsDamaged) {
   filled();
   server->command({"SET", "{evil}:m", server->command({"GET", "{x}:m"}).text()});
   redis_filter::create(at("good"), fixed());
@@ -180,20 +155,15 @@ TEST_F(RedisReplacement, ADescriptionThatNamesShardsOfAnotherFilterIsDamaged) {
   expect_the_old_one_alone();
 }
 
-TEST_F(RedisReplacement, AFilterThatCannotBeMadeLeavesNothing) {
-  server->command({"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "+@all", "-setrange"});
-  redis_address a = at("x");
-  a.user = "limited";
-  a.password = "any";
+TEST_F(RedisReplacement, ACreationThatFailsLeavesNothing) {
+  EXPECT_TRUE(code_of([&] { redis_filter::create(without("setrange"), fixed()); }));
 
-  EXPECT_TRUE(code_of([&] { redis_filter::create(a, fixed()); }));
-
-  EXPECT_EQ(keys_there(), 0u);
+  EXPECT_EQ(names().size(), 0u);
 }
 
 // ---- expiry and leftovers -------------------------------------------------------------------------------------------
 
-TEST_F(RedisReplacement, AnExpiryThatNoClockReachesIsRefused) {
+TEST_F(RedisReplacement, AnExpiryOutOfRangeIsRefused) {
   redis_filter f = filled();
   for (const std::int64_t time :
        {std::numeric_limits<std::int64_t>::max() - 5, (std::int64_t{1} << 53) + 1, std::int64_t{0}, std::int64_t{-1}}) {
@@ -210,14 +180,14 @@ TEST_F(RedisReplacement, AnExpiryThatNoClockReachesIsRefused) {
   EXPECT_GT(server->command({"PTTL", "{x}:m"}).integer(), std::int64_t{1} << 52);
 }
 
-TEST_F(RedisReplacement, AClockThatIsUnreadableIsDamaged) {
+TEST_F(RedisReplacement, AnUnreadableClockIsReportedAsDamage) {
   filled();
   for (const char* time : {"*2\r\n$1\r\nx\r\n$1\r\n0\r\n", "*2\r\n$20\r\n99999999999999999999\r\n$1\r\n0\r\n",
                            "*2\r\n$18\r\n999999999999999999\r\n$1\r\n0\r\n", "*2\r\n$1\r\n5\r\n$0\r\n\r\n", "*0\r\n",
                            "*2\r\n$2\r\n-5\r\n$1\r\n0\r\n", ":1\r\n"}) {
     SCOPED_TRACE(time);
     proxy net(server->socket());
-    redis_filter f = redis_filter::open(through(net));
+    redis_filter f = redis_filter::open(net.address());
     net.instead_of_answer_to("TIME", time);
 
     EXPECT_EQ(code_of([&] { f.expire(milliseconds(60'000)); }), errc::damaged);
@@ -225,37 +195,25 @@ TEST_F(RedisReplacement, AClockThatIsUnreadableIsDamaged) {
   }
 }
 
-TEST_F(RedisReplacement, WhoseRemainsCannotBeRemovedIsDone) {
+TEST_F(RedisReplacement, SucceedsIfTheOldShardsCannotBeRemoved) {
   filled();
-  server->command({"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "+@all", "-unlink"});
-  redis_address a = at("x");
-  a.user = "limited";
-  a.password = "any";
   std::vector<std::string> notes;
-  redis_options options;
-  options.notes = [&](const std::string& note) { notes.push_back(note); };
-  redis_filter f = redis_filter::open(a, options);
+  redis_filter f = redis_filter::open(without("unlink"), noting(notes));
 
   f.replace(fixed(), [](redis_filter& fresh) { insert_all(fresh, keys_from(9000, 200)); });
 
   EXPECT_EQ(count_found(f, keys_from(9000, 200)), 200u);
   EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("could not remove the shards")));
-  redis_filter now = redis_filter::open(at("x"));
-  EXPECT_EQ(count_found(now, keys_from(9000, 200)), 200u);
+  EXPECT_EQ(found_at(at("x"), keys_from(9000, 200)), 200u);
 }
 
-TEST_F(RedisReplacement, OnTooFewReplicasLeavesTheShardsOfTheOneBefore) {
-  test_server replica;
-  test_server master({.tcp = true, .config = {"repl-diskless-sync-delay 0"}});
-  replica.command({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
-  wait_until("the replica follows", [&] {
-    return replica.command({"INFO", "replication"}).text().find("master_link_status:up") != std::string::npos;
-  });
-  redis_options safe;
-  safe.wait_replicas = 1;
-  safe.connection.time = milliseconds(300);
+TEST_F(RedisReplacement, LeavesTheOldShardsIfTooFewReplicasHaveTheNewFilter) {
+  replicated_servers servers;
+  test_server &replica = servers.replica, &master = servers.master;
   std::vector<std::string> notes;
-  safe.notes = [&](const std::string& note) { notes.push_back(note); };
+  redis_options safe = noting(notes);
+  safe.connection = within(milliseconds(300));
+  safe.wait_replicas = 1;
   redis_filter f = redis_filter::create(master.address("x"), fixed(), safe);
   insist([&] { insert_all(f, old_keys()); });  // a new replica takes a second to report its offset
   const std::string before = master.shard("x", 0);
@@ -268,9 +226,7 @@ TEST_F(RedisReplacement, OnTooFewReplicasLeavesTheShardsOfTheOneBefore) {
   EXPECT_EQ(master.command({"EXISTS", before + ":h", before + ":0"}).integer(), 2)
       << "the replica's description still names it";
   EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("replicas")));
-  redis_options patient;
-  patient.wait_replicas = 1;
-  redis_filter::open(master.address("x"), patient).clear();
+  redis_filter::open(master.address("x"), {.wait_replicas = 1}).clear();
   EXPECT_EQ(master.command({"DBSIZE"}).integer(), 6 + 4 + 1) << "and the mark of the one before";
 }
 

@@ -1,24 +1,15 @@
 // Plans of shared filters for all sizes, target FPRs and numbers of shards: each plan keeps its target by the exact
 // formula, or is refused.
 #include <bloomery/detail/scalable_layers.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/redis/plan.hpp>
 #include <bloomery/sizing.hpp>
 
-#include "redis/filters.hpp"
-#include "redis/servers.hpp"
+#include "redis/fixtures.hpp"
 #include "registry/tables.hpp"
 #include "registry/windows.hpp"
-#include "support/errors.hpp"
-
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdint>
 #include <limits>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace bloomery {
 namespace {
@@ -53,7 +44,7 @@ void expect_sound(const redis_plan& plan) {
   EXPECT_GE(plan.full_memory_bytes, plan.memory_bytes);
 }
 
-TEST(RedisPlans, OfFixedSizeKeepTheirRateExactly) {
+TEST(RedisPlans, KeepTheirTargetForFixedSizes) {
   std::uint64_t made = 0;
   for (const char* layout : {"split_block512", "blocked", "counting"}) {
     for (const std::uint64_t capacity : capacities) {
@@ -78,7 +69,7 @@ TEST(RedisPlans, OfFixedSizeKeepTheirRateExactly) {
   EXPECT_GT(made, 250u);
 }
 
-TEST(RedisPlans, ThatGrowSpendNoMoreThanTheirRateInAllLayers) {
+TEST(RedisPlans, KeepTheirTargetOverAllLayers) {
   std::uint64_t made = 0;
   for (const char* layout : {"split_block512", "blocked"}) {
     const layout_row& row = *find_layout(layout);
@@ -125,7 +116,7 @@ TEST(RedisPlans, ThatGrowSpendNoMoreThanTheirRateInAllLayers) {
   EXPECT_GT(made, 60u);
 }
 
-TEST(RedisPlans, OfWindowsHaveRoomForAllKeysInEachOfTwoGenerations) {
+TEST(RedisPlans, HaveRoomForAllKeysInEachOfTwoGenerations) {
   for (const std::uint64_t capacity : capacities) {
     for (const double rate : rates_of_plans) {
       redis_params wanted{.filter = {.capacity = capacity, .target_fpr = rate}};
@@ -150,7 +141,7 @@ TEST(RedisPlans, OfWindowsHaveRoomForAllKeysInEachOfTwoGenerations) {
   }
 }
 
-TEST(RedisPlans, OfNonsenseAreRefused) {
+TEST(RedisPlans, AreRefusedForInvalidParameters) {
   const auto refused = [](const redis_params& p) {
     const auto code = bloomery_tests::code_of([&] { plan_redis(p); });
     return code == errc::invalid_argument || code == errc::too_large;
@@ -190,10 +181,10 @@ TEST(RedisPlans, OfNonsenseAreRefused) {
   EXPECT_TRUE(refused(bad));
 }
 
-TEST(RedisPlans, GiveTheLogBytesOfANewKey) {
+TEST(RedisPlans, PredictTheLogBytesPerNewKey) {
   for (const char* layout : {"blocked", "split_block512", "counting"}) {
     SCOPED_TRACE(layout);
-    bloomery_tests::test_server server({.append_only = true});
+    bloomery_tests::test_server server({.config = {"appendonly yes", "appendfsync no"}});
     if (!server.is_there()) GTEST_SKIP() << bloomery_tests::test_server::how_to_get_one;
     redis_params wanted{.filter = {.layout = layout, .keys = key_kind::u64le, .capacity = 100'000, .target_fpr = 1e-4}};
     const redis_plan plan = plan_redis(wanted);

@@ -1,26 +1,10 @@
 // Replacement of a shared filter by several clients at once, some of which do not receive their replies.
-#include <bloomery/any_filter.hpp>
-#include <bloomery/error.hpp>
-#include <bloomery/redis.hpp>
-
 #include "redis/filter/replacement.hpp"
 #include "redis/filter/scripts.hpp"
-#include "redis/filters.hpp"
+#include "redis/fixtures.hpp"
 #include "redis/net/batch.hpp"
-#include "redis/proxy.hpp"
 
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <future>
-#include <memory>
-#include <optional>
-#include <span>
-#include <stdexcept>
-#include <string>
-#include <utility>
 
 namespace bloomery {
 namespace {
@@ -32,33 +16,29 @@ using std::chrono::milliseconds;
 
 // ---- lost answers ---------------------------------------------------------------------------------------------------
 
-TEST_F(RedisReplacement, WhoseAnswersAreLostIsDoneAllTheSame) {
+TEST_F(RedisReplacement, SucceedsIfAReplyIsLost) {
   filled().clear();  // so that the server has all scripts loaded
   for (const redis::script* lost : {&scripts::announce, &scripts::replace, &scripts::mark, &scripts::create}) {
     SCOPED_TRACE(lost->source);
     proxy net(server->socket());
-    redis_filter f = redis_filter::open(through(net));
+    redis_filter f = redis_filter::open(net.address());
     net.instead_of_answer_to(std::string(digest_of(*lost)), "");
 
-    EXPECT_EQ(code_of([&] { f.replace(fixed(), [](redis_filter& fresh) { insert_all(fresh, old_keys()); }); }),
-              std::nullopt);
+    EXPECT_EQ(code_of([&] { f.replace(fixed(), fill_with_old_keys); }), std::nullopt);
 
     EXPECT_TRUE(net.has_acted());
     expect_the_old_one_alone();
   }
 }
 
-TEST_F(RedisReplacement, ThatIsInPlaceWhenTheCallFailsIsLeftThere) {
+TEST_F(RedisReplacement, SucceedsIfItsLastReplyIsAnErrorButTheFilterIsInPlace) {
   redis_filter f = filled();
   f.clear();
   proxy net(server->socket());
-  redis_options quick;
-  quick.connection.time = milliseconds(300);
-  redis_filter g = redis_filter::open(through(net), quick);
+  redis_filter g = redis_filter::open(net.address(), {.connection = within(milliseconds(300))});
   net.instead_of_answer_to(std::string(digest_of(scripts::replace)), "-ERR the network made this up\r\n");
 
-  EXPECT_EQ(code_of([&] { g.replace(fixed(), [](redis_filter& fresh) { insert_all(fresh, old_keys()); }); }),
-            std::nullopt)
+  EXPECT_EQ(code_of([&] { g.replace(fixed(), fill_with_old_keys); }), std::nullopt)
       << "the description says that it is in place";
 
   EXPECT_TRUE(net.has_acted());
@@ -66,39 +46,38 @@ TEST_F(RedisReplacement, ThatIsInPlaceWhenTheCallFailsIsLeftThere) {
   EXPECT_EQ(count_found(f, old_keys()), old_keys().size());
 }
 
-TEST_F(RedisReplacement, ThatMayBeInPlaceIsNotTakenAway) {
+TEST_F(RedisReplacement, LeavesANewFilterThatMayBeInPlace) {
   filled().clear();
   proxy net(server->socket());
-  redis_filter f = redis_filter::open(through(net));
+  redis_filter f = redis_filter::open(net.address());
   net.instead_of_answer_to(std::string(digest_of(scripts::replace)), "-ERR the network made this up\r\n", [&] {
     net.instead_of_answer_to("{x}:m2", "-ERR and this, when it was asked what there is\r\n$-1\r\n");
   });
 
-  EXPECT_TRUE(code_of([&] { f.replace(fixed(), [](redis_filter& fresh) { insert_all(fresh, old_keys()); }); }));
+  EXPECT_TRUE(code_of([&] { f.replace(fixed(), fill_with_old_keys); }));
 
   EXPECT_TRUE(net.has_acted());
-  redis_filter now = redis_filter::open(at("x"));
-  EXPECT_EQ(count_found(now, old_keys()), old_keys().size());
+  EXPECT_EQ(found_at(at("x"), old_keys()), old_keys().size());
   EXPECT_EQ(count_found(f, old_keys()), old_keys().size());
 }
 
-TEST_F(RedisReplacement, ADropWhoseAnswerIsLostIsDone) {
+TEST_F(RedisReplacement, ADropSucceedsIfItsReplyIsLost) {
   filled().drop();
   filled();
   proxy net(server->socket());
-  redis_filter f = redis_filter::open(through(net));
+  redis_filter f = redis_filter::open(net.address());
   net.instead_of_answer_to(std::string(digest_of(scripts::drop)), "");
 
   f.drop();
 
   EXPECT_TRUE(net.has_acted());
-  EXPECT_EQ(keys_there(), 0u);
+  EXPECT_EQ(names().size(), 0u);
 }
 
-TEST_F(RedisReplacement, AnExpiryThatSomebodyElseSetMeanwhileIsNotOurs) {
+TEST_F(RedisReplacement, AnExpirySetByAnotherClientMeanwhileIsLeft) {
   redis_filter f = filled();
   proxy net(server->socket());
-  redis_filter g = redis_filter::open(through(net));
+  redis_filter g = redis_filter::open(net.address());
   net.before(std::string(digest_of(scripts::exchange)), [&] {
     f.expire(milliseconds(500'000));
     server->command({"SCRIPT", "FLUSH"});  // so that it runs again, without a failed connection
@@ -116,14 +95,14 @@ TEST_F(RedisReplacement, AnExpiryThatSomebodyElseSetMeanwhileIsNotOurs) {
 
 // ---- two replacements at once ---------------------------------------------------------------------------------------
 
-TEST_F(RedisReplacement, OfTwoAtOnceTheLaterWinsAndNothingOfItGoes) {
+TEST_F(RedisReplacement, TheLaterOfTwoWinsAndLosesNothing) {
   redis_filter f = filled();
   redis_filter g = redis_filter::open(at("x"));
   std::optional<errc> while_filling;
 
   const auto code = code_of([&] {
     f.replace(fixed(), [&](redis_filter& fresh) {
-      g.replace(fixed(), [](redis_filter& other) { insert_all(other, old_keys()); });
+      g.replace(fixed(), fill_with_old_keys);
       while_filling = code_of([&] { insert_all(fresh, keys_from(9000, 200)); });
     });
   });
@@ -135,7 +114,7 @@ TEST_F(RedisReplacement, OfTwoAtOnceTheLaterWinsAndNothingOfItGoes) {
   EXPECT_LT(count_found(g, keys_from(9000, 200)), 20u);
 }
 
-TEST_F(RedisReplacement, OfTwoThatFailNeitherTakesTheOldOneAway) {
+TEST_F(RedisReplacement, TheOldFilterStaysIfTwoReplacementsFail) {
   redis_filter f = filled();
   redis_filter g = redis_filter::open(at("x"));
 
@@ -151,7 +130,7 @@ TEST_F(RedisReplacement, OfTwoThatFailNeitherTakesTheOldOneAway) {
   expect_the_old_one_alone();
 }
 
-TEST_F(RedisReplacement, ThatTookItsPlaceMeanwhileIsNotGivenUpForAnother) {
+TEST_F(RedisReplacement, DoesNotUndoAReplacementThatEndedMeanwhile) {
   redis_filter f = filled();
   std::promise<void> begun;
   std::promise<void> go_on;
@@ -164,7 +143,7 @@ TEST_F(RedisReplacement, ThatTookItsPlaceMeanwhileIsNotGivenUpForAnother) {
   });
   begun.get_future().wait();
   proxy net(server->socket());
-  redis_filter g = redis_filter::open(through(net));
+  redis_filter g = redis_filter::open(net.address());
   // It saw the first replacement in progress, and creates its own shards.
   net.before(std::string(digest_of(scripts::create)), [&] {
     go_on.set_value();
@@ -179,12 +158,12 @@ TEST_F(RedisReplacement, ThatTookItsPlaceMeanwhileIsNotGivenUpForAnother) {
 }
 
 // The later replacement has begun when the earlier one gives up without noticing it: the marks of the later one stay.
-TEST_F(RedisReplacement, ThatIsGivenUpLeavesTheMarksOfALaterOne) {
+TEST_F(RedisReplacement, LeavesTheMarksOfALaterReplacementWhenGivenUp) {
   redis_filter f = filled();
   redis_filter g = redis_filter::open(at("x"));
   redis_filter writer = redis_filter::open(at("x"));
   proxy net(server->socket());
-  redis_filter h = redis_filter::open(through(net));
+  redis_filter h = redis_filter::open(net.address());
   std::promise<void> begun;
   std::promise<void> go_on;
   std::future<void> later;
@@ -215,7 +194,7 @@ TEST_F(RedisReplacement, ThatIsGivenUpLeavesTheMarksOfALaterOne) {
 
 // ---- while the next filter is filled --------------------------------------------------------------------------------
 
-TEST_F(RedisReplacement, ThatLosesItsShardsNeverTurnsToTheFilterThatIsUsed) {
+TEST_F(RedisReplacement, DoesNotFillTheOldFilterIfItsShardsAreLost) {
   for (const bool announced : {true, false}) {
     server->command({"FLUSHALL"});
     redis_filter f = filled();
@@ -237,7 +216,7 @@ TEST_F(RedisReplacement, ThatLosesItsShardsNeverTurnsToTheFilterThatIsUsed) {
   }
 }
 
-TEST_F(RedisReplacement, IsFilledByAMergeAndNotTheFilterThatIsUsed) {
+TEST_F(RedisReplacement, CanBeFilledByAMerge) {
   redis_filter f = filled();
 
   f.replace(fixed(), [&](redis_filter& fresh) {
@@ -255,7 +234,7 @@ TEST_F(RedisReplacement, IsFilledByAMergeAndNotTheFilterThatIsUsed) {
   EXPECT_LT(count_found(f, old_keys()), 50u);
 }
 
-TEST_F(RedisReplacement, IsNotReplacedOrDroppedByWhoFillsIt) {
+TEST_F(RedisReplacement, IsNotReplacedOrDroppedByTheCallThatFillsIt) {
   redis_filter f = filled();
   const auto nothing = [](redis_filter&) {};
 
@@ -270,7 +249,7 @@ TEST_F(RedisReplacement, IsNotReplacedOrDroppedByWhoFillsIt) {
   expect_the_old_one_alone();
 }
 
-TEST_F(RedisReplacement, ThatIsTakenAwayByWhoFillsItIsAnError) {
+TEST_F(RedisReplacement, IsAnErrorIfTheFilterIsMovedAwayWhileItIsFilled) {
   redis_filter f = filled();
   std::unique_ptr<redis_filter> taken;
 
@@ -286,18 +265,18 @@ TEST_F(RedisReplacement, ThatIsTakenAwayByWhoFillsItIsAnError) {
   expect_the_old_one_alone();
 }
 
-TEST_F(RedisReplacement, DoesNotUndoADropNorOverwriteWhatWasMadeSince) {
+TEST_F(RedisReplacement, DoesNotUndoADropOrOverwriteANewerFilter) {
   redis_filter f = filled();
   EXPECT_EQ(code_of([&] { f.replace(fixed(), [](redis_filter&) { redis_filter::open(at("x")).drop(); }); }),
             errc::not_found);
-  EXPECT_EQ(keys_there(), 0u);
+  EXPECT_EQ(names().size(), 0u);
 
   f = filled();
   std::size_t after_drop = 1;
   EXPECT_EQ(code_of([&] {
               f.replace(fixed(), [&](redis_filter&) {
                 redis_filter::open(at("x")).drop();
-                after_drop = keys_there();
+                after_drop = names().size();
                 filled();
               });
             }),
@@ -317,9 +296,8 @@ TEST_F(RedisReplacement, DoesNotUndoADropNorOverwriteWhatWasMadeSince) {
   expect_the_old_one_alone();
 }
 
-TEST_F(RedisReplacement, OfAFilterWithoutAHeaderTakesAllThatIsInsertedMeanwhile) {
-  redis_params window = fixed();
-  window.filter.extra = window_of_milliseconds(600'000'000);
+TEST_F(RedisReplacement, RefusesInsertsIntoAFilterWithoutHeaders) {
+  redis_params window = windowed(fixed(), milliseconds(600'000'000));
   for (const redis_params& wanted : {fixed(), window}) {
     server->command({"FLUSHALL"});
     redis_filter f = redis_filter::create(at("x"), wanted);

@@ -1,33 +1,10 @@
 // Servers that crash during an insert and restart without their last writes: all keys of the call are present when it
 // returns.
-#include <bloomery/any_filter.hpp>
-#include <bloomery/error.hpp>
-#include <bloomery/redis.hpp>
-
-#include "redis/cluster.hpp"
 #include "redis/filter/scripts.hpp"
-#include "redis/filters.hpp"
+#include "redis/fixtures.hpp"
 #include "redis/net/batch.hpp"
-#include "redis/proxy.hpp"
-#include "redis/servers.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <map>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <vector>
 
 namespace bloomery {
 namespace {
@@ -35,7 +12,6 @@ namespace {
 using namespace bloomery_tests;
 using testing::Contains;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 constexpr std::uint64_t many = 24'000;  // keys: two steps of a call
 
@@ -58,12 +34,7 @@ class crashing_server {
   test_server& server() { return server_; }
   proxy& net() { return net_; }
   redis_address direct() const { return server_.address("x"); }
-  redis_address through() const {
-    redis_address a;
-    a.endpoints = {{"127.0.0.1", net_.port()}};
-    a.name = "x";
-    return a;
-  }
+  redis_address through() const { return net_.address(); }
 
   // A second call replaces the state of the first.
   void remember() {
@@ -101,33 +72,13 @@ class crashing_server {
   std::atomic<bool> acted_ = false;
 };
 
-class RedisResend : public testing::Test {
- protected:
-  void SetUp() override {
-    if (test_server::program().empty()) GTEST_SKIP() << test_server::how_to_get_one;
-  }
-};
+class RedisResend : public with_own_servers {};
 
-redis_params sharded(redis_params wanted, std::uint64_t shards) {
-  wanted.shards = shards;
-  return wanted;
-}
+const redis_params fixed = sharded(integers(many, 0.01), 4);
 
-std::uint64_t found_at(const redis_address& address, const std::vector<std::uint64_t>& keys) {
-  redis_filter f = redis_filter::open(address);
-  return count_found(f, keys);
-}
-
-redis_params windowed() {
-  redis_params wanted = integers(many, 0.01);
-  wanted.filter.extra = window_of_time(std::chrono::hours(7 * 24));
-  return wanted;
-}
-
-TEST_F(RedisResend, KeysThatWereAcknowledgedBeforeACrashAreThereWhenTheCallReturns) {
+TEST_F(RedisResend, KeysAcknowledgedBeforeACrashArePresentWhenTheCallReturns) {
   const auto keys = keys_from(0, many);
-  for (const redis_params& wanted : {sharded(integers(many, 0.01), 4), sharded(growing(1000), 2),
-                                     sharded(growing(20'000), 1), sharded(windowed(), 4)}) {
+  for (const redis_params& wanted : {fixed, sharded(growing(1000), 2), sharded(growing(20'000), 1), windowed(fixed)}) {
     SCOPED_TRACE(wanted.growth == redis_growth::none ? (wanted.filter.has_window() ? "window" : "fixed") : "growing");
     crashing_server at;
     redis_filter f = redis_filter::create(at.through(), wanted);
@@ -181,10 +132,10 @@ TEST_F(RedisResend, KeysOfEarlierStepsOfTheCallAreInsertedAgain) {
   EXPECT_EQ(found_at(at.direct(), keys), keys.size());
 }
 
-TEST_F(RedisResend, ACrashWhileKeysAreSentAgainIsNoticedToo) {
+TEST_F(RedisResend, ASecondCrashDuringTheRepetitionIsNoticed) {
   const auto keys = keys_from(0, many);
   crashing_server at;
-  redis_filter f = redis_filter::create(at.through(), sharded(integers(many, 0.01), 4));
+  redis_filter f = redis_filter::create(at.through(), fixed);
   at.remember();
   at.before_writes(8, [&] {
     at.crash();
@@ -197,12 +148,12 @@ TEST_F(RedisResend, ACrashWhileKeysAreSentAgainIsNoticedToo) {
   EXPECT_EQ(f.counters().restarts_seen, 2U);
 }
 
-TEST_F(RedisResend, AFilterThatIsBeingReplacedAndItsReplacementHaveTheKeys) {
+TEST_F(RedisResend, KeysArePresentInAReplacedFilterAndItsReplacement) {
   const auto keys = keys_from(0, many);
   for (const bool is_given_up : {false, true}) {
     SCOPED_TRACE(is_given_up);
     crashing_server at;
-    redis_filter f = redis_filter::create(at.direct(), sharded(integers(many, 0.01), 4));
+    redis_filter f = redis_filter::create(at.direct(), fixed);
     redis_filter g = redis_filter::open(at.through());
 
     const auto thrown = code_of([&] {
@@ -222,7 +173,7 @@ TEST_F(RedisResend, AFilterThatIsBeingReplacedAndItsReplacementHaveTheKeys) {
   }
 }
 
-TEST_F(RedisResend, AMergeThatSpansACrashHasTheKeysOfAllShards) {
+TEST_F(RedisResend, KeysOfAMergeDuringACrashArePresentInAllShards) {
   const auto keys = keys_from(0, many);
   crashing_server at;
   redis_filter f = redis_filter::create(at.through(), sharded(integers(many, 0.01), 8));
@@ -282,7 +233,7 @@ class crash_of_the_second_layer {
 };
 
 // Not all clients see a crash: a proxy between them and the servers may keep their connections.
-TEST_F(RedisResend, ALayerThatAnotherClientMakesAgainHasTheKeys) {
+TEST_F(RedisResend, KeysArePresentIfAnotherClientCreatesTheLostLayer) {
   crash_of_the_second_layer now;
   now.at.before_writes(1, [&] {
     now.restore_first_layer();
@@ -301,7 +252,7 @@ TEST_F(RedisResend, ALayerThatAnotherClientMakesAgainHasTheKeys) {
   now.expect_that_keys_are_there();
 }
 
-TEST_F(RedisResend, ALayerThatComesBackWithItsStampIsNotReportedAsLost) {
+TEST_F(RedisResend, ALayerThatComesBackWithItsVersionIsNotReportedAsLost) {
   crash_of_the_second_layer now;
   const std::string layer = now.at.server().shard("x", 0) + ":1";
   const std::string dump(now.at.server().command({"DUMP", layer}).text());
@@ -316,7 +267,7 @@ TEST_F(RedisResend, ALayerThatComesBackWithItsStampIsNotReportedAsLost) {
   now.expect_that_keys_are_there();
 }
 
-TEST_F(RedisResend, BitsWhereALayerWasLostDoNotKeepAnotherClientFromMakingIt) {
+TEST_F(RedisResend, BitsInALostLayerDoNotKeepAnotherClientFromCreatingIt) {
   crash_of_the_second_layer now;
   redis_filter other = redis_filter::open(now.at.direct());
   EXPECT_EQ(count_found(other, keys_from(0, 10)), 10U);
@@ -336,27 +287,21 @@ TEST_F(RedisResend, BitsWhereALayerWasLostDoNotKeepAnotherClientFromMakingIt) {
 TEST_F(RedisResend, AServerThatDoesNotReturnIsAnError) {
   const auto keys = keys_from(0, many);
   crashing_server at;
-  redis_options hasty;
-  hasty.connection.time = std::chrono::milliseconds(300);
-  redis_filter f = redis_filter::create(at.through(), sharded(integers(many, 0.01), 4), hasty);
+  redis_filter f = redis_filter::create(at.through(), fixed, {.connection = within(std::chrono::milliseconds(300))});
   at.before_writes(8, [&] { at.server().kill_hard(); });
 
   EXPECT_EQ(code_of([&] { insert_all(f, keys); }), errc::unavailable);
 }
 
-TEST_F(RedisResend, ACountingFilterInsertsNoKeyAgainThatWasAnsweredAndSaysSo) {
+TEST_F(RedisResend, ACountingFilterReportsKeysInDoubtAndDoesNotInsertThemAgain) {
   const auto keys = keys_from(0, many);
   for (const bool crashes : {false, true}) {
     SCOPED_TRACE(crashes);
-    redis_params wanted = sharded(integers(many, 0.001), 4);
-    wanted.filter.layout = "counting";
     std::vector<std::string> notes;
-    redis_options noting;
-    noting.notes = [&notes](const std::string& note) { notes.push_back(note); };
     crashing_server at;
-    redis_filter f = redis_filter::create(at.through(), wanted, noting);
+    redis_filter f = redis_filter::create(at.through(), counting(sharded(integers(many, 0.001), 4)), noting(notes));
     insert_all(f, keys_from(1'000'000, 10));
-    EXPECT_THAT(notes, IsEmpty());
+    EXPECT_TRUE(notes.empty());
     at.remember();
     at.before_writes(8, [&] {
       if (crashes) return at.crash();
@@ -384,7 +329,7 @@ TEST_F(RedisResend, ACountingFilterInsertsNoKeyAgainThatWasAnsweredAndSaysSo) {
   }
 }
 
-TEST_F(RedisResend, ALostAnswerMakesAKeyUncertainAndNoKeyOldThatWasNew) {
+TEST_F(RedisResend, ALostReplyMakesNewKeysUncertainAndNotOld) {
   const auto keys = keys_from(0, many);
   for (const redis_params& wanted : {sharded(integers(many, 0.001), 4), sharded(growing(many, 0.001), 2)}) {
     crashing_server at;
@@ -441,7 +386,7 @@ TEST_F(RedisResend, ACutNetworkIsNoRestartAndAUserWithoutInfoSeesNone) {
 }
 
 // The replica has nothing of the call, for its master refuses its password; then it takes over.
-TEST_F(RedisResend, KeysThatACrashedMasterOfAClusterAnsweredGoToTheNodeThatHasItsSlotsNow) {
+TEST_F(RedisResend, KeysOfACrashedMasterAreInsertedIntoItsSuccessorInACluster) {
   const auto keys = keys_from(0, 150'000);
   test_cluster cluster;
   const redis_address address = cluster.address("x");
@@ -476,7 +421,7 @@ TEST_F(RedisResend, KeysThatACrashedMasterOfAClusterAnsweredGoToTheNodeThatHasIt
   EXPECT_GT(f.counters().resent_groups, 0U);
 }
 
-TEST_F(RedisResend, CountersTellOfGrowthAndOfWhatOthersChanged) {
+TEST_F(RedisResend, CountersReportGrowthAndChangesByOthers) {
   test_server server;
   redis_filter f = redis_filter::create(server.address("x"), sharded(growing(100), 1));
   redis_filter g = redis_filter::open(server.address("x"));

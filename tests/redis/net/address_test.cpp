@@ -31,103 +31,51 @@ struct good_address {
   std::string again;  // its text()
 };
 
-std::vector<good_address> good_addresses() {
-  std::vector<good_address> all;
-  const auto add = [&](const std::string& text, const std::string& again) -> redis_address& {
-    all.push_back({text, {}, again});
-    return all.back().is;
-  };
-  {
-    redis_address& a = add("redis://cache/urls", "redis://cache:6379/urls");
-    a.endpoints = {{"cache", 6379}};
-    a.name = "urls";
-  }
-  {
-    redis_address& a = add("redis://cache:7000/seen%20urls?db=2", "redis://cache:7000/seen%20urls?db=2");
-    a.endpoints = {{"cache", 7000}};
-    a.name = "seen urls";
-    a.database = 2;
-  }
-  {
-    redis_address& a = add("rediss://anna:p%40ss:w%2Frd@10.0.0.1:1/a:b", "rediss://10.0.0.1:1/a:b");
-    a.endpoints = {{"10.0.0.1", 1}};
-    a.tls = true;
-    a.user = "anna";
-    a.password = "p@ss:w/rd";
-    a.name = "a:b";
-  }
-  {
-    redis_address& a = add("redis://:secret@h:65535/%00%ff%7B%7d", "redis://h:65535/%00%FF%7B%7D");
-    a.endpoints = {{"h", 65535}};
-    a.password = "secret";
-    a.name = std::string("\0\xFF{}", 4);
-  }
-  {
-    redis_address& a = add("redis://[2001:db8::1]:7/n", "redis://[2001:db8::1]:7/n");
-    a.endpoints = {{"2001:db8::1", 7}};
-    a.name = "n";
-  }
-  {
-    redis_address& a = add("redis://[::1]/n", "redis://[::1]:6379/n");
-    a.endpoints = {{"::1", 6379}};
-    a.name = "n";
-  }
-  {
-    redis_address& a =
-        add("unix:///run/my%20redis.sock?name=a%2Fb&db=15", "unix:///run/my%20redis.sock?name=a%2Fb&db=15");
-    a.socket = "/run/my redis.sock";
-    a.name = "a/b";
-    a.database = 15;
-  }
-  {
-    redis_address& a = add("unix:///s?db=0&name=n", "unix:///s?name=n");
-    a.socket = "/s";
-    a.name = "n";
-  }
-  {
-    redis_address& a = add("redis+cluster://u:p@a:1,[::2]:2,c/n", "redis+cluster://a:1,[::2]:2,c:6379/n");
-    a.cluster = true;
-    a.endpoints = {{"a", 1}, {"::2", 2}, {"c", 6379}};
-    a.user = "u";
-    a.password = "p";
-    a.name = "n";
-  }
-  {
-    redis_address& a = add("rediss+cluster://a:1/n", "rediss+cluster://a:1/n");
-    a.cluster = a.tls = true;
-    a.endpoints = {{"a", 1}};
-    a.name = "n";
-  }
-  {
-    redis_address& a = add("redis+sentinel://u:p@a:1,[::2],c/my%20db/n?db=3",
-                           "redis+sentinel://a:1,[::2]:26379,c:26379/my%20db/n?db=3");
-    a.endpoints = {{"a", 1}, {"::2", 26379}, {"c", 26379}};
-    a.user = "u";
-    a.password = "p";
-    a.master = "my db";
-    a.name = "n";
-    a.database = 3;
-  }
-  {
-    redis_address& a = add("rediss+sentinel://a/m/n", "rediss+sentinel://a:26379/m/n");
-    a.tls = true;
-    a.endpoints = {{"a", 26379}};
-    a.master = "m";
-    a.name = "n";
-  }
-  return all;
-}
+const std::vector<good_address> good_addresses = {
+    {"redis://cache/urls", {.endpoints = {{"cache", 6379}}, .name = "urls"}, "redis://cache:6379/urls"},
+    {"redis://cache:7000/seen%20urls?db=2",
+     {.endpoints = {{"cache", 7000}}, .database = 2, .name = "seen urls"},
+     "redis://cache:7000/seen%20urls?db=2"},
+    {"rediss://anna:p%40ss:w%2Frd@10.0.0.1:1/a:b",
+     {.endpoints = {{"10.0.0.1", 1}}, .tls = true, .user = "anna", .password = "p@ss:w/rd", .name = "a:b"},
+     "rediss://10.0.0.1:1/a:b"},
+    {"redis://:secret@h:65535/%00%ff%7B%7d",
+     {.endpoints = {{"h", 65535}}, .password = "secret", .name = std::string("\0\xFF{}", 4)},
+     "redis://h:65535/%00%FF%7B%7D"},
+    {"redis://[2001:db8::1]:7/n", {.endpoints = {{"2001:db8::1", 7}}, .name = "n"}, "redis://[2001:db8::1]:7/n"},
+    {"redis://[::1]/n", {.endpoints = {{"::1", 6379}}, .name = "n"}, "redis://[::1]:6379/n"},
+    {"unix:///run/my%20redis.sock?name=a%2Fb&db=15",
+     {.socket = "/run/my redis.sock", .database = 15, .name = "a/b"},
+     "unix:///run/my%20redis.sock?name=a%2Fb&db=15"},
+    {"unix:///s?db=0&name=n", {.socket = "/s", .name = "n"}, "unix:///s?name=n"},
+    {"redis+cluster://u:p@a:1,[::2]:2,c/n",
+     {.endpoints = {{"a", 1}, {"::2", 2}, {"c", 6379}}, .cluster = true, .user = "u", .password = "p", .name = "n"},
+     "redis+cluster://a:1,[::2]:2,c:6379/n"},
+    {"rediss+cluster://a:1/n",
+     {.endpoints = {{"a", 1}}, .cluster = true, .tls = true, .name = "n"},
+     "rediss+cluster://a:1/n"},
+    {"redis+sentinel://u:p@a:1,[::2],c/my%20db/n?db=3",
+     {.endpoints = {{"a", 1}, {"::2", 26379}, {"c", 26379}},
+      .user = "u",
+      .password = "p",
+      .database = 3,
+      .name = "n",
+      .master = "my db"},
+     "redis+sentinel://a:1,[::2]:26379,c:26379/my%20db/n?db=3"},
+    {"rediss+sentinel://a/m/n",
+     {.endpoints = {{"a", 26379}}, .tls = true, .name = "n", .master = "m"},
+     "rediss+sentinel://a:26379/m/n"}};
 
-TEST_F(Address, IsReadFromItsText) {
-  for (const good_address& good : good_addresses()) {
+TEST_F(Address, IsParsed) {
+  for (const good_address& good : good_addresses) {
     SCOPED_TRACE(good.text);
     EXPECT_TRUE(redis_address::is_one(good.text));
     EXPECT_EQ(redis_address::parse(good.text), good.is);
   }
 }
 
-TEST_F(Address, HasATextWithoutUserAndPasswordThatIsReadAgain) {
-  for (const good_address& good : good_addresses()) {
+TEST_F(Address, HasATextWithoutUserAndPasswordThatIsParsedAgain) {
+  for (const good_address& good : good_addresses) {
     SCOPED_TRACE(good.text);
     redis_address without = good.is;
     without.user.clear();
@@ -138,76 +86,31 @@ TEST_F(Address, HasATextWithoutUserAndPasswordThatIsReadAgain) {
   }
 }
 
-TEST_F(Address, IsRefusedWithASlip) {
-  for (const char* text : {
-           "",
-           "redis",
-           "redis:/h/n",
-           "http://h/n",
-           "Redis://h/n",
-           "redis://",
-           "redis:///n",
-           "redis://h",
-           "redis://h/",
-           "redis://h:/n",
-           "redis://h:0/n",
-           "redis://h:65536/n",
-           "redis://h:+1/n",
-           "redis://h:1x/n",
-           "redis://h:18446744073709551617/n",
-           "redis://h/n/m",
-           "redis://h/n m",
-           "redis://h/n#m",
-           "redis://h/n@m",
-           "redis://h/%",
-           "redis://h/%4",
-           "redis://h/%4g",
-           "redis://h/%%41",
-           "redis://h/n?",
-           "redis://h/n?db",
-           "redis://h/n?db=",
-           "redis://h/n?db=-1",
-           "redis://h/n?db=1x",
-           "redis://h/n?db=2147483648",
-           "redis://h/n?db=1&db=1",
-           "redis://h/n?db=1&",
-           "redis://h/n?DB=1",
-           "redis://h/n?name=m",
-           "redis://h/n?timeout=1",
-           "redis://h,i/n",
-           "redis://u@h/n",
-           "redis://u:@h/n",
-           "redis://@h/n",
-           "redis://u:p@q@h/n",
-           "redis://u:%zz@h/n",
-           "redis://h o/n",
-           "redis://h\xC3\xB6/n",
-           "redis://::1/n",
-           "redis://[::1/n",
-           "redis://[]/n",
-           "redis://[::1]x/n",
-           "redis://[host]/n",
-           "redis://[::1]:/n",
-           "unix://",
-           "unix://s?name=n",
-           "unix:///s",
-           "unix:///s?",
-           "unix:///s?name=",
-           "unix:///s?name=n&name=m",
-           "unix:///s?name=n&db=1&more=1",
-           "unix:///s%00?name=n",
-           "unix:///s@t?name=n",
-           "redis+cluster://a:1,/n",
-           "redis+cluster://,a:1/n",
-           "redis+cluster://a:1/n?db=0",
-           "redis+cluster://a:1,b:x/n",
-           "redis+sentinel://a:1/m",
-           "redis+sentinel://a:1/m/",
-           "redis+sentinel://a:1//n",
-           "redis+sentinel://a:1",
-           "redis+sentinel://a:1/m/n/o",
-           "redis+sentinel://a:1,/m/n",
-       }) {
+TEST_F(Address, IsRefusedIfItIsInvalid) {
+  for (const char* text :
+       {// the form of the URL
+        "", "redis", "redis:/h/n", "http://h/n", "Redis://h/n", "redis://", "redis:///n", "redis://h", "redis://h/",
+        // the port
+        "redis://h:/n", "redis://h:0/n", "redis://h:65536/n", "redis://h:+1/n", "redis://h:1x/n",
+        "redis://h:18446744073709551617/n",
+        // the name
+        "redis://h/n/m", "redis://h/n m", "redis://h/n#m", "redis://h/n@m", "redis://h/%", "redis://h/%4",
+        "redis://h/%4g", "redis://h/%%41",
+        // the parameters
+        "redis://h/n?", "redis://h/n?db", "redis://h/n?db=", "redis://h/n?db=-1", "redis://h/n?db=1x",
+        "redis://h/n?db=2147483648", "redis://h/n?db=1&db=1", "redis://h/n?db=1&", "redis://h/n?DB=1",
+        "redis://h/n?name=m", "redis://h/n?timeout=1",
+        // user, password and host
+        "redis://h,i/n", "redis://u@h/n", "redis://u:@h/n", "redis://@h/n", "redis://u:p@q@h/n", "redis://u:%zz@h/n",
+        "redis://h o/n", "redis://h\xC3\xB6/n", "redis://::1/n", "redis://[::1/n", "redis://[]/n", "redis://[::1]x/n",
+        "redis://[host]/n", "redis://[::1]:/n",
+        // sockets
+        "unix://", "unix://s?name=n", "unix:///s", "unix:///s?", "unix:///s?name=", "unix:///s?name=n&name=m",
+        "unix:///s?name=n&db=1&more=1", "unix:///s%00?name=n", "unix:///s@t?name=n",
+        // clusters and sentinels
+        "redis+cluster://a:1,/n", "redis+cluster://,a:1/n", "redis+cluster://a:1/n?db=0", "redis+cluster://a:1,b:x/n",
+        "redis+sentinel://a:1/m", "redis+sentinel://a:1/m/", "redis+sentinel://a:1//n", "redis+sentinel://a:1",
+        "redis+sentinel://a:1/m/n/o", "redis+sentinel://a:1,/m/n"}) {
     SCOPED_TRACE(text);
     const auto thrown = error_of([&] { redis_address::parse(text); });
 
@@ -220,7 +123,7 @@ TEST_F(Address, IsRefusedWithASlip) {
   EXPECT_EQ(redis_address::parse("unix://" + ("/" + long_path).substr(0, 107) + "?name=n").socket.size(), 107U);
 }
 
-TEST_F(Address, OfAServerMayLackTheFiltersName) {
+TEST_F(Address, MayLackTheFiltersNameForAServer) {
   const auto expect = [](const char* text, const char* again, const char* name) {
     SCOPED_TRACE(text);
     const redis_address a = redis_address::parse_server(text);
@@ -245,41 +148,23 @@ TEST_F(Address, OfAServerMayLackTheFiltersName) {
   }
 }
 
-TEST_F(Address, ShowsNoPasswordWhereverASlipIs) {
-  for (const char* text : {
-           "redis://anna:hunter2@/n",
-           "redis://anna:hunter2@h",
-           "redis://anna:hunter2@h/",
-           "redis://anna:hunter2@h:x/n",
-           "redis://anna:hunter2@h/n?x=1",
-           "redis://anna:hun/ter2@h/n",
-           "redis://anna:hun?ter2@h/n",
-           "redis://anna:hun#ter2@h/n",
-           "redis://anna:hun@ter2@h/n",
-           "redis://anna:hun%ter2@h/n",
-           "redis://anna:hun ter2@h/n",
-           "rediss://hunter2@h/n",
-           "redis+cluster://anna:hunter2@h,/n",
-           "unix://anna:hunter2@/s?name=n",
-           "http://anna:hunter2@h/n",
-           "anna:hunter2@h/n",
-           "redis://:hunter2:6379/n",
-           "redis://:hunter2/n",
-           "redis://:hunter2",
-           "redis://anna:hunter2/n",
-           "redis://anna:hunter2?db=1",
-           "redis+cluster://a:1,:hunter2:6379/n",
-           "redis+cluster://a:1,anna:hunter2/n",
-           "redis://h/n?password=hunter2",
-           "redis://h/n?db=1&password=hunter2",
-           "redis://h/n?password=hun=ter2&db=x",
-           "redis+cluster://h/n?auth=hunter2",
-           "redis+sentinel://anna:hunter2@h/m",
-           "redis+sentinel://h:1,anna:hunter2/m/n",
-           "unix:///s?name=n&password=hunter2",
-           "redis://anna:pw@h/n?password=hunter2",
-           "postgres://:hunter2:6379/n",
-       }) {
+TEST_F(Address, ShowsNoPasswordWhereverAMistakeIs) {
+  for (const char* text :
+       {// the slip is elsewhere
+        "redis://anna:hunter2@/n", "redis://anna:hunter2@h", "redis://anna:hunter2@h/", "redis://anna:hunter2@h:x/n",
+        "redis://anna:hunter2@h/n?x=1", "redis+cluster://anna:hunter2@h,/n", "unix://anna:hunter2@/s?name=n",
+        "http://anna:hunter2@h/n", "anna:hunter2@h/n", "redis+sentinel://anna:hunter2@h/m",
+        "redis://anna:pw@h/n?password=hunter2",
+        // the slip is in the password
+        "redis://anna:hun/ter2@h/n", "redis://anna:hun?ter2@h/n", "redis://anna:hun#ter2@h/n",
+        "redis://anna:hun@ter2@h/n", "redis://anna:hun%ter2@h/n", "redis://anna:hun ter2@h/n",
+        // the password is where something else belongs
+        "rediss://hunter2@h/n", "redis://:hunter2:6379/n", "redis://:hunter2/n", "redis://:hunter2",
+        "redis://anna:hunter2/n", "redis://anna:hunter2?db=1", "redis+cluster://a:1,:hunter2:6379/n",
+        "redis+cluster://a:1,anna:hunter2/n", "redis+sentinel://h:1,anna:hunter2/m/n", "postgres://:hunter2:6379/n",
+        // the password is in a parameter
+        "redis://h/n?password=hunter2", "redis://h/n?db=1&password=hunter2", "redis://h/n?password=hun=ter2&db=x",
+        "redis+cluster://h/n?auth=hunter2", "unix:///s?name=n&password=hunter2"}) {
     SCOPED_TRACE(text);
     const auto thrown = error_of([&] { redis_address::parse(text); });
 
@@ -289,7 +174,7 @@ TEST_F(Address, ShowsNoPasswordWhereverASlipIs) {
   }
 }
 
-TEST_F(Address, IsShownButForWhatMayBeAPassword) {
+TEST_F(Address, IsShownWithoutWhatMayBeAPassword) {
   struct slip {
     const char* text;
     const char* where;

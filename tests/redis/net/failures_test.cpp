@@ -1,20 +1,8 @@
 // The router under failures: servers that die, refuse commands, load data or are not servers; networks that are cut or
 // slow; TLS.
+#include "redis/fixtures.hpp"
 #include "redis/net/router.hpp"
-#include "redis/proxy.hpp"
-#include "redis/servers.hpp"
-#include "support/errors.hpp"
-
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
+#include "redis/stage.hpp"
 
 namespace bloomery_tests {
 namespace {
@@ -29,53 +17,9 @@ using bloomery::redis::router;
 using bloomery::redis::script;
 using std::chrono::milliseconds;
 
-class Failure : public testing::Test {
- protected:
-  void SetUp() override {
-    if (test_server::program().empty()) GTEST_SKIP() << test_server::how_to_get_one;
-  }
-};
+class Failure : public with_own_servers {};
 
-TEST_F(Failure, OfAServerThatIsKilledAndComesBackIsNotNoticed) {
-  test_server server({.append_only = true});
-  router r(server.address(), {});
-  std::atomic<bool> end = false;
-  std::atomic<int> turns = 0;
-  std::thread writer([&] {
-    for (int turn = 0; !end; ++turn) {
-      batch b;
-      for (int i = 0; i < 200; ++i) {
-        const std::string key = "k" + std::to_string(i);
-        b.begin(0, mode::write);
-        b.command({"SETBIT", key, std::to_string(turn), "1"});
-        b.command({"GETBIT", key, std::to_string(turn)});
-      }
-      int told = 0;
-      EXPECT_NO_THROW(r.run(b, [&](std::size_t, const reply& first) {
-        ++told;
-        EXPECT_FALSE(first.is_error()) << first.text();
-        EXPECT_EQ(first.next().integer(), 1);
-      }));
-      EXPECT_EQ(told, 200);
-      ++turns;
-    }
-  });
-
-  for (int i = 0; i < 3; ++i) {
-    const int then = turns;
-    wait_until("some turns", [&] { return turns > then + 2; });
-    server.kill_hard();
-    server.restart();
-  }
-  const int then = turns;
-  wait_until("some turns", [&] { return turns > then + 2; });
-  end = true;
-  writer.join();
-
-  EXPECT_EQ(server.command({"BITCOUNT", "k199"}).integer(), turns) << "what was acknowledged is there";
-}
-
-TEST_F(Failure, OfPasswordsIsReportedWithoutThePassword) {
+TEST_F(Failure, OfAPasswordIsReportedWithoutThePassword) {
   test_server server({.config = {"requirepass right"}});
   redis_address wrong = server.address();
   wrong.password = "sesame";
@@ -149,7 +93,7 @@ TEST_F(Failure, OfAWriteToAReplicaEndsWithTheTimeLimitOrThePromotion) {
   EXPECT_EQ(replica.command({"GET", "n"}).text(), "200");
 }
 
-TEST_F(Failure, OfAServerThatLoadsItsDataIsWaitedFor) {
+TEST_F(Failure, OfAServerThatLoadsItsDataIsRetried) {
   test_server server({.append_only = true, .config = {"appendfsync everysec"}});
   router r(server.address(), {});
   run(r, mode::write, {"SET", "k", std::string(100'000, 'x')});
@@ -178,10 +122,7 @@ TEST_F(Failure, OfAServerThatLoadsItsDataIsWaitedFor) {
 TEST_F(Failure, OfTheNetworkIsRetriedOnlyForCommandsThatMayRunTwice) {
   test_server server;
   proxy network(server.socket());
-  redis_address a = server.address();
-  a.socket.clear();
-  a.endpoints = {{"127.0.0.1", network.port()}};
-  router r(a, {});
+  router r(network.address("filter"), {});
   std::string answer;
   run(r, mode::once, {"INCR", "warm"});
 
@@ -207,10 +148,7 @@ TEST_F(Failure, OfTheNetworkIsRetriedOnlyForCommandsThatMayRunTwice) {
 TEST_F(Failure, OfAConnectionMarksGroupsThatMayHaveRunTwiceAndAnswersThatMayBeLost) {
   test_server server;
   proxy network(server.socket());
-  redis_address a = server.address();
-  a.socket.clear();
-  a.endpoints = {{"127.0.0.1", network.port()}};
-  router r(a, {});
+  router r(network.address("filter"), {});
   const script s{"return redis.call('SETRANGE', KEYS[1], 0, 'v')"};
   batch b;
   b.begin(0, mode::write);
@@ -256,10 +194,7 @@ TEST_F(Failure, OfAConnectionThatWasIdleIsNoFailure) {
 TEST_F(Failure, OfAStoppedNetworkIsReportedInTime) {
   test_server server;
   proxy network(server.socket());
-  redis_address a;
-  a.endpoints = {{"127.0.0.1", network.port()}};
-  a.name = "f";
-  router r(a, within(milliseconds(200)));
+  router r(network.address("f"), within(milliseconds(200)));
   run(r, mode::write, {"SET", "k", "v"});
 
   network.stop();
@@ -275,15 +210,12 @@ TEST_F(Failure, OfAStoppedNetworkIsReportedInTime) {
   EXPECT_EQ(run(r, mode::read, {"GET", "k"}), "v") << "not the late answer of another call";
 }
 
-TEST_F(Failure, OfANetworkThatIsOnlySlowIsNone) {
+TEST_F(Failure, IsNotReportedOfASlowNetwork) {
   test_server server;
   server.command({"SET", "k", std::string(100'000, 'x')});
   proxy network(server.socket());
   network.slow(milliseconds(1), 3000);
-  redis_address a;
-  a.endpoints = {{"127.0.0.1", network.port()}};
-  a.name = "f";
-  router r(a, {});
+  router r(network.address("f"), {});
   batch b;
   for (int i = 0; i < 3000; ++i) {
     b.begin(0, mode::read);
@@ -297,7 +229,7 @@ TEST_F(Failure, OfANetworkThatIsOnlySlowIsNone) {
 }
 
 // Both sides are full: the server cannot write, since we do not read, and so reads no more.
-TEST_F(Failure, OfFullBuffersDoesNotStopALargeBatch) {
+TEST_F(Failure, DoesNotHappenToABatchThatFillsAllBuffers) {
   test_server server({.tls = true});
   server.command({"SET", "k", std::string(20'000, 'x')});
   batch b;
@@ -308,10 +240,8 @@ TEST_F(Failure, OfFullBuffersDoesNotStopALargeBatch) {
     b.command({"GET", "k"});
     b.command({"ECHO", "short"});
   }
-  redis_connection_options options;
-  options.certificate_authorities = server.file("ca.crt");
   for (const redis_address& address : {server.address(), server.tcp_address()}) {
-    router r(address, options);
+    router r(address, {.certificate_authorities = server.file("ca.crt")});
     std::size_t bytes = 0;
     r.run(b, [&](std::size_t, const reply& first) { bytes += first.next().text().size(); });
     EXPECT_EQ(bytes, 2000U * 20'000);
@@ -320,55 +250,10 @@ TEST_F(Failure, OfFullBuffersDoesNotStopALargeBatch) {
 
 // ---- peers that are not servers -------------------------------------------------------------------------------------
 
-// A peer that replies to any bytes with the same bytes, once or endlessly, with pauses.
-class liar {
- public:
-  liar(std::string bytes, bool endless, milliseconds pause = {})
-      : bytes_(std::move(bytes)), endless_(endless), pause_(pause) {
-    where_.endpoints = {{"127.0.0.1", listening_.port()}};
-    where_.name = "f";
-    thread_ = std::thread([this] { work(); });
-  }
-  liar(const liar&) = delete;
-  liar& operator=(const liar&) = delete;
-  ~liar() {
-    ending_ = true;
-    ::shutdown(listening_.fd(), SHUT_RDWR);
-    thread_.join();
-  }
-
-  const redis_address& address() const { return where_; }
-
- private:
-  void work() {
-    while (!ending_) {
-      const int fd = ::accept4(listening_.fd(), nullptr, nullptr, SOCK_CLOEXEC);
-      if (fd < 0) continue;
-      char asked[1024];
-      while (!ending_ && ::recv(fd, asked, sizeof asked, 0) > 0) {
-        bool open = true;
-        do {
-          for (std::size_t sent = 0; open && sent < bytes_.size();) {
-            const ssize_t n = ::send(fd, bytes_.data() + sent, bytes_.size() - sent, MSG_NOSIGNAL);
-            open = n > 0;
-            if (open) sent += static_cast<std::size_t>(n);
-          }
-          if (pause_ > milliseconds::zero()) std::this_thread::sleep_for(pause_);
-        } while (endless_ && open && !ending_);
-        if (!open) break;
-      }
-      ::close(fd);
-    }
-  }
-
-  std::string bytes_;
-  bool endless_;
-  milliseconds pause_;
-  redis_address where_;
-  loopback_listener listening_{4};
-  std::atomic<bool> ending_ = false;
-  std::thread thread_;
-};
+// Replies to each command with the same bytes.
+stage::actor always(const std::string& bytes) {
+  return [bytes](std::size_t, const stage::words&) { return bytes; };
+}
 
 TEST_F(Failure, OfAPeerThatIsNotAServerIsReported) {
   std::string integers;
@@ -385,7 +270,7 @@ TEST_F(Failure, OfAPeerThatIsNotAServerIsReported) {
   };
   for (const auto& [bytes, endless] : lies) {
     SCOPED_TRACE(bytes.substr(0, 20));
-    liar server(bytes, endless);
+    stage server(always(bytes), endless ? std::optional(milliseconds(0)) : std::nullopt);
     router r(server.address(), within(milliseconds(5000)));
 
     EXPECT_EQ(code_of([&] {
@@ -397,7 +282,7 @@ TEST_F(Failure, OfAPeerThatIsNotAServerIsReported) {
 
 // Just fast enough to extend the time limit with each byte: this must end, too.
 TEST_F(Failure, OfAnEndlessReplyIsReported) {
-  liar server("$33554432\r\n" + std::string(64 << 10, 'x'), true, milliseconds(10));
+  stage server(always("$33554432\r\n" + std::string(64 << 10, 'x')), milliseconds(10));
   router r(server.address(), within(milliseconds(30)));
 
   EXPECT_EQ(code_of([&] { run(r, mode::read, {"GET", "k"}); }), errc::unavailable);
@@ -409,10 +294,8 @@ TEST_F(Failure, OfAServerWithInvalidSlotsIsReportedInTime) {
         "*1\r\n*3\r\n:5\r\n:1\r\n*2\r\n$1\r\na\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:1\r\n*2\r\n$1\r\na\r\n:0\r\n",
         "-MOVED 1 :0\r\n", "-MOVED\r\n"}) {
     SCOPED_TRACE(bytes);
-    liar server(bytes, false);
-    redis_address a = server.address();
-    a.cluster = true;
-    router r(a, within(milliseconds(60)));
+    stage server(always(bytes));
+    router r(server.address(true), within(milliseconds(60)));
 
     EXPECT_TRUE(code_of([&] { run(r, mode::read, {"GET", "k"}); }));
   }
@@ -420,7 +303,7 @@ TEST_F(Failure, OfAServerWithInvalidSlotsIsReportedInTime) {
        {"-MOVED 1 :1\r\n", "-MOVED \r\n", "-MOVED 99999 a\r\n", "-ASK 1 127.0.0.1:1\r\n", "-TRYAGAIN x\r\n",
         "-CLUSTERDOWN x\r\n", "-NOSCRIPT x\r\n", "-READONLY x\r\n", "-LOADING x\r\n"}) {
     SCOPED_TRACE(bytes);
-    liar server(bytes, false);
+    stage server(always(bytes));
     router r(server.address(), within(milliseconds(60)));
     EXPECT_TRUE(code_of([&] { run(r, mode::read, {"GET", "k"}); }));
   }
@@ -428,7 +311,7 @@ TEST_F(Failure, OfAServerWithInvalidSlotsIsReportedInTime) {
 
 // ---- TLS ------------------------------------------------------------------------------------------------------------
 
-TEST_F(Failure, OfTrustEndsTlsAndWithTrustAllIsWell) {
+TEST_F(Failure, OfTrustIsReportedForTlsServers) {
   test_server server({.tls = true, .config = {"bind 127.0.0.1 127.0.0.2"}});
   redis_connection_options trusting;
   trusting.certificate_authorities = server.file("ca.crt");

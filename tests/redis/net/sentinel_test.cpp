@@ -1,31 +1,19 @@
 // Sentinels: the master that they name is used, verified and replaced, and their replies are not trusted.
-#include <bloomery/error.hpp>
 #include <bloomery/redis/address.hpp>
 
+#include "redis/fixtures.hpp"
 #include "redis/net/batch.hpp"
 #include "redis/net/router.hpp"
-#include "redis/servers.hpp"
 #include "redis/stage.hpp"
-#include "support/errors.hpp"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <mutex>
-#include <string>
-#include <vector>
 
 namespace bloomery_tests {
 namespace {
 
 using bloomery::errc;
 using bloomery::redis_address;
-using bloomery::redis::batch;
 using bloomery::redis::mode;
-using bloomery::redis::reply;
 using bloomery::redis::router;
 using std::chrono::milliseconds;
 
@@ -62,15 +50,6 @@ redis_address behind(const stage& sentinel) {
   return a;
 }
 
-std::string answer_to(router& r, std::initializer_list<std::string_view> words) {
-  batch one;
-  one.begin(0, mode::write);
-  one.command(words);
-  std::string text;
-  r.run(one, [&](std::size_t, const reply& got) { text = got.text(); });
-  return text;
-}
-
 TEST(Sentinel, IsAskedForTheMasterByItsName) {
   acting_server master("master", "+here\r\n");
   std::vector<std::string> asked;
@@ -80,7 +59,7 @@ TEST(Sentinel, IsAskedForTheMasterByItsName) {
   });
   router r(behind(sentinel), {});
 
-  EXPECT_EQ(answer_to(r, {"GET", "k"}), "here");
+  EXPECT_EQ(run(r, mode::write, {"GET", "k"}), "here");
   EXPECT_EQ(asked, (std::vector<std::string>{"SENTINEL", "get-master-addr-by-name", "main"}));
   EXPECT_EQ(r.run_on_nodes({"PING"}).front().node, "127.0.0.1:" + master.port());
   EXPECT_EQ(master.heard(), (std::vector<std::string>{"ROLE", "GET", "PING"}));
@@ -95,7 +74,7 @@ TEST(Sentinel, IsAskedAgainWhenTheNodeIsNotAMaster) {
   });
   router r(behind(sentinel), {});
 
-  EXPECT_EQ(answer_to(r, {"SET", "k", "v"}), "here");
+  EXPECT_EQ(run(r, mode::write, {"SET", "k", "v"}), "here");
   EXPECT_EQ(stale.heard(), (std::vector<std::string>{"ROLE", "ROLE"})) << "nothing else was sent to it";
 }
 
@@ -107,34 +86,44 @@ TEST(Sentinel, IsAskedAgainWhenTheMasterHasBecomeAReplica) {
   });
   router r(behind(sentinel), {});
 
-  EXPECT_EQ(answer_to(r, {"SET", "k", "v"}), "here");
+  EXPECT_EQ(run(r, mode::write, {"SET", "k", "v"}), "here");
 }
 
 TEST(Sentinel, IsNotBelievedWithoutAnAddress) {
-  for (const std::string& answer :
-       {place_reply("127.0.0.1", "0"), place_reply("127.0.0.1", "65536"), place_reply("127.0.0.1", "-1"),
-        place_reply("127.0.0.1", "1x"), place_reply("127.0.0.1", ""), place_reply("", "1"), place_reply("a\nb", "1"),
-        place_reply("\xFF", "1"), place_reply(std::string(254, 'h'), "1"), "*1\r\n" + bulk("127.0.0.1"),
-        "*3\r\n" + bulk("127.0.0.1") + bulk("1") + bulk("2"), std::string(":5\r\n"), bulk("127.0.0.1:1"),
-        std::string("*2\r\n*0\r\n*0\r\n"), std::string("*0\r\n")}) {
-    SCOPED_TRACE(answer);
-    stage sentinel([&](std::size_t, const stage::words&) { return answer; });
+  const std::vector<std::string> answers = {place_reply("127.0.0.1", "0"),
+                                            place_reply("127.0.0.1", "65536"),
+                                            place_reply("127.0.0.1", "-1"),
+                                            place_reply("127.0.0.1", "1x"),
+                                            place_reply("127.0.0.1", ""),
+                                            place_reply("", "1"),
+                                            place_reply("a\nb", "1"),
+                                            place_reply("\xFF", "1"),
+                                            place_reply(std::string(254, 'h'), "1"),
+                                            "*1\r\n" + bulk("127.0.0.1"),
+                                            "*3\r\n" + bulk("127.0.0.1") + bulk("1") + bulk("2"),
+                                            ":5\r\n",
+                                            bulk("127.0.0.1:1"),
+                                            "*2\r\n*0\r\n*0\r\n",
+                                            "*0\r\n"};
+  in_threads(answers.size(), [&](std::uint64_t i) {
+    SCOPED_TRACE(answers[i]);
+    stage sentinel([&](std::size_t, const stage::words&) { return answers[i]; });
     router r(behind(sentinel), within(milliseconds(400)));
 
-    const auto thrown = error_of([&] { answer_to(r, {"GET", "k"}); });
+    const auto thrown = error_of([&] { run(r, mode::write, {"GET", "k"}); });
 
     ASSERT_TRUE(thrown);
     EXPECT_EQ(thrown->code(), errc::unavailable);
     EXPECT_EQ(thrown->text().found, "the sentinel's reply is not an address");
-  }
+  });
 }
 
-TEST(Sentinel, ThatDoesNotHaveTheMasterIsAnErrorAtOnce) {
+TEST(Sentinel, IsReportedAtOnceIfItDoesNotKnowTheMaster) {
   stage sentinel([&](std::size_t, const stage::words&) { return "*-1\r\n"; });
   const auto began = std::chrono::steady_clock::now();
   router r(behind(sentinel), {});
 
-  EXPECT_EQ(code_of([&] { answer_to(r, {"GET", "k"}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { run(r, mode::write, {"GET", "k"}); }), errc::invalid_argument);
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
 }
 
@@ -154,7 +143,7 @@ TEST(Sentinel, GetsThePasswordOnlyIfItRequiresOne) {
     a.password = "hunter2";
     router r(a, {});
 
-    EXPECT_EQ(answer_to(r, {"GET", "k"}), "here");
+    EXPECT_EQ(run(r, mode::write, {"GET", "k"}), "here");
     EXPECT_EQ(authentications, requires_one ? 1U : 0U);
   }
 }

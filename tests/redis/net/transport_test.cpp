@@ -2,12 +2,7 @@
 #include "redis/fixtures.hpp"
 #include "redis/net/connection.hpp"
 #include "redis/net/router.hpp"
-#include "redis/proxy.hpp"
-#include "redis/servers.hpp"
 #include "redis/stage.hpp"
-#include "support/errors.hpp"
-
-#include <bloomery/redis.hpp>
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -16,17 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 // ---- simulated host names -------------------------------------------------------------------------------------------
 
@@ -146,7 +132,7 @@ TEST(Transport, ReportsAnInvalidPassword) {
 
 // ---- time -----------------------------------------------------------------------------------------------------------
 
-TEST(Transport, ContinuesWithTheNextAddressOfANameIfOneIsSilent) {
+TEST(Transport, TriesTheNextAddressOfANameIfOneIsSilent) {
   stage server([](std::size_t, const stage::words&) { return "+PONG\r\n"; });
   redis_address a = server.address();
   a.endpoints[0].host = "two.test";
@@ -202,19 +188,16 @@ TEST(Transport, GivesASlowNodeMoreTimeToReportItsSlots) {
 
 TEST(Transport, TakesAnyTimeButNone) {
   stage server([](std::size_t, const stage::words& command) { return command[0] == "WAIT" ? ":3\r\n" : "+OK\r\n"; });
-  redis_connection_options o;
-  o.time = o.connect_time = milliseconds::max();
+  redis_connection_options o = within(milliseconds::max());
+  o.connect_time = milliseconds::max();
   router r(server.address(), o);
 
   EXPECT_EQ(run(r, mode::write, {"SET", "k", "v"}), "OK");
   EXPECT_EQ(r.wait_for_replicas(3, milliseconds::max()), 3U);
   for (const milliseconds none : {milliseconds(0), milliseconds(-1), milliseconds::min()}) {
-    redis_connection_options no_time;
-    no_time.time = none;
-    EXPECT_EQ(code_of([&] { router(server.address(), no_time); }), errc::invalid_argument);
-    redis_connection_options no_connect_time;
-    no_connect_time.connect_time = none;
-    EXPECT_EQ(code_of([&] { router(server.address(), no_connect_time); }), errc::invalid_argument);
+    for (const redis_connection_options& wrong :
+         {redis_connection_options{.time = none}, redis_connection_options{.connect_time = none}})
+      EXPECT_EQ(code_of([&] { router(server.address(), wrong); }), errc::invalid_argument);
   }
 }
 
@@ -256,7 +239,7 @@ TEST(Transport, UnderstandsErrorsWithinAScriptsError) {
   EXPECT_EQ(thrown->code(), errc::too_large) << thrown->what();
 }
 
-TEST(Transport, ReportsNoProblemThatIsOver) {
+TEST(Transport, ReportsNoEarlierProblem) {
   std::uint16_t own = 0;
   stage node([&](std::size_t, const stage::words& command) {
     return command[0] == "CLUSTER" ? all_slots_at({own}) : std::string();
@@ -329,9 +312,7 @@ TEST(Transport, ReadsFromAMasterThatHasBecomeAReplica) {
   stage first([&](std::size_t n, const stage::words& c) { return answer(0, readers[0], n, c); });
   stage second([&](std::size_t n, const stage::words& c) { return answer(1, readers[1], n, c); });
   ports = {first.port(), second.port()};
-  redis_connection_options o;
-  o.read_from_replicas = true;
-  router r(first.address(true), o);
+  router r(first.address(true), {.read_from_replicas = true});
   run(r, mode::write, {"SET", "k", "v"});
   run(r, mode::read, {"GET", "k"});
 
@@ -347,7 +328,7 @@ TEST(Transport, ReadsFromAMasterThatHasBecomeAReplica) {
   EXPECT_EQ(moved, before);
 }
 
-TEST(Transport, LeavesAReplicaAloneForAWhileThatIsNotToBeReached) {
+TEST(Transport, AvoidsAnUnreachableReplicaForAWhile) {
   std::atomic<bool> well = false;
   std::atomic<int> answered = 0;
   std::array<std::uint16_t, 2> ports{};
@@ -360,9 +341,7 @@ TEST(Transport, LeavesAReplicaAloneForAWhileThatIsNotToBeReached) {
     return "+OK\r\n";
   });
   ports = {master.port(), replica.port()};
-  redis_connection_options o;
-  o.read_from_replicas = true;
-  router r(master.address(true), o);
+  router r(master.address(true), {.read_from_replicas = true});
 
   for (int i = 0; i < 20; ++i) EXPECT_EQ(run(r, mode::read, {"GET", "k"}), "OK");
 
@@ -399,18 +378,10 @@ TEST(Transport, ReportsAnEncryptedCertificateKeyWithoutAPrompt) {
 
 TEST(Transport, WaitsForReplicasThoughTheConnectionWasLostBetweenCalls) {
   if (test_server::program().empty()) GTEST_SKIP() << test_server::how_to_get_one;
-  test_server replica;
-  test_server master({.tcp = true, .config = {"repl-diskless-sync-delay 0"}});
-  replica.command({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
-  wait_until("the replica follows", [&] {
-    return replica.command({"INFO", "replication"}).text().find("master_link_status:up") != std::string::npos;
-  });
-  proxy network(master.socket());
-  redis_address a = master.tcp_address();
-  a.endpoints[0].port = network.port();
-  bloomery::redis_options safe;
-  safe.wait_replicas = 1;
-  redis_filter f = redis_filter::create(a, {.filter = {.capacity = 1000, .target_fpr = 0.01}}, safe);
+  replicated_servers servers;
+  proxy network(servers.master.socket());
+  redis_filter f =
+      redis_filter::create(network.address(), {.filter = {.capacity = 1000, .target_fpr = 0.01}}, {.wait_replicas = 1});
 
   for (const char* key : {"a", "b", "c"}) {
     network.cut();
