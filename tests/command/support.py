@@ -9,18 +9,15 @@ import gzip
 import json
 import math
 import os
-import random
 import re
 import shlex
 import shutil
-import signal
 import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import IO
 
@@ -466,6 +463,14 @@ class CommandTest(unittest.TestCase):
             with self.subTest(line=line):
                 self.refused(*shlex.split(before + line), says=says, **options)
 
+    def check_runs(self, table: Iterable[tuple], status: int | None = None, **options) -> None:
+        """Each command line prints, on standard output and then on standard error, what the expressions beside it match."""
+        for line, *shown in table:
+            with self.subTest(line=line):
+                result = self.bloomery(*shlex.split(line), status=status, **options)
+                for expression in shown:
+                    self.assertRegex(result.out.decode() + result.err, expression)
+
     def remove(self, *names: str) -> None:
         for name in names:
             if os.path.exists(self.path(name)):
@@ -490,48 +495,6 @@ class CommandTest(unittest.TestCase):
         """A count that chance explains: within six standard deviations of trials * rate, and a few for small counts."""
         allowed = 6 * math.sqrt(trials * rate * (1 - rate)) + 6
         self.assertLessEqual(abs(hits - trials * rate), allowed, f"{hits} of {trials}, expected {trials * rate:.1f}")
-
-
-class MidwayTest(CommandTest):
-    """Work on a file large enough to be ended in the middle: early in the first round, late in the last one."""
-
-    COUNT = 1_000_000 if LONG else 500_000
-    SLOW = ["--layout", "classic", "-p", "1e-9", "-n", COUNT]  # slow to fill, and it loses no line
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.lines = keys(cls.COUNT)
-        cls.text = text(cls.lines)
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.write("lines", self.text)
-        self.chance = random.Random(0)
-        self.duration = 0.0
-
-    def start_slow(self, *arguments: object, **options) -> subprocess.Popen:
-        return self.start(*arguments, "-q", "lines", stdin=subprocess.DEVNULL, **options)
-
-    def end_midway(self, progress: float, end: signal.Signals, start: Callable[[], subprocess.Popen]) -> bytes:
-        """Ends what start() starts at this share of its time; again, a little earlier, if it had ended by itself.
-
-        Returns what had come out of it.
-        """
-        for attempt in range(20):
-            process = start()
-            began = time.monotonic()
-            try:
-                # Not before it has its signal handlers; and the first run is there to measure.
-                timeout = 0.01 + self.duration * progress * 0.9**attempt if self.duration else 60
-                out, _ = process.communicate(timeout=timeout)
-                self.duration = time.monotonic() - began
-            except subprocess.TimeoutExpired:
-                process.send_signal(end)
-                out, _ = process.communicate(timeout=60)
-            if process.returncode == -end:
-                return out or b""
-            self.assertIn(process.returncode, (0, 3))
-        self.fail("it always ends before it is told to")
 
 
 def peak_memory(arguments: list[object], **options) -> int:

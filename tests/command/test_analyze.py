@@ -15,7 +15,6 @@ import xml.etree.ElementTree
 
 from interrupts import wait_until_it_handles_interrupts
 from support import LAYOUTS, CommandTest, keys, rate_of
-from tables import refuse_all
 
 FACTS = ["layout", "scheme", "hash", "bits", "probes", "capacity", "target_rate", "source", "runs", "queries", "seed", "points"]
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -203,7 +202,7 @@ class Analyze(CommandTest):
         self.write("lines", keys(160))
         self.write("empty", b"")
         type = r"--output: .*expected NAME\.svg or NAME\.png.*add \.svg or \.png"
-        refuse_all(self, {
+        self.refuse_all({
             "analyze -p 3%": "--capacity.*for example",
             "analyze -n 100 -o ''": "--output: empty value",
             "analyze -n 100 -o chart.pdf": type,

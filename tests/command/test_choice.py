@@ -4,7 +4,6 @@ import os
 import unittest
 
 from support import LAYOUTS, CommandTest, keys
-from tables import refuse_all
 
 SHARE = {"speed": 1.25, "memory": 1.03}
 ALWAYS = 4096 * 8  # bits that count as nothing
@@ -118,7 +117,7 @@ class Choice(CommandTest):
         self.assertEqual(self.info("s")["layout"], "split_block512")
 
     def test_a_preference_beside_a_name_is_refused(self) -> None:
-        refuse_all(self, {
+        self.refuse_all({
             "build -o f -n 10 --prefer memory --layout blocked_page": "--prefer.*found --layout blocked_page; leave out",
             "build -o f -n 10 --prefer speed --scheme guava": "--prefer.*found --scheme guava; leave out",
             "build -o f -n 10 --prefer fast": "--prefer.*speed or memory, found 'fast'",

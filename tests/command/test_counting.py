@@ -5,7 +5,6 @@ import os
 import unittest
 
 from support import CommandTest, Counters, counters_of, counting_rate, keys, text
-from tables import refuse_all
 
 
 class Counting(CommandTest):
@@ -199,7 +198,7 @@ class Counting(CommandTest):
         before = self.read("f"), self.read("bits")
 
         build = "build --counting -o new"
-        refuse_all(self, {
+        self.refuse_all({
             f"{build} --layout split_block512": "--layout split_block512",
             f"{build} --scheme guava": "--scheme guava",
             f"{build} --prefer memory": "--prefer",

@@ -3,7 +3,6 @@
 import unittest
 
 from support import LAYOUTS, CommandTest, cells_of, default_hash, keys, mix, text, xxh3
-from tables import check_runs, refuse_all
 
 # Madrid with xxh3, from the tables of docs/format.md: size, probes, bits.
 MADRID = {
@@ -115,7 +114,7 @@ class Explain(CommandTest):
 
         self.assertEqual((found["maybe_present"], found["put_in"]), (True, False))
         self.assertTrue(all(bit["owner_count"] > 0 for bit in found["bits"]))
-        check_runs(self, [
+        self.check_runs([
             (f"explain f {wrong} --keys lines", rf"\A{wrong}: a FALSE POSITIVE: it was never inserted, and other keys set all its bits\n"),
             (f"explain f {wrong}", rf"\A{wrong}: maybe present\n"),
             ("explain f key-15 --keys some", r"\Akey-15: maybe present: it is not in the list of keys, but the listed keys do not set all its bits\n", "set by a key that is not in the list"),
@@ -134,7 +133,7 @@ class Explain(CommandTest):
         self.make_filter("nameless", [b""], "-n", 10)
         self.write("empty-lines", b"\n\n")
         self.make("split_block512", [b"Madrid"], 2048, 8, "--hash", "xxh3")
-        check_runs(self, [
+        self.check_runs([
             ("explain f Madrid", rf"xxh3 +{HASH_OF_MADRID}\n", "block 1 +of 4: bits 512 to 1,023\n"),
             ("explain odd ''", r"\A\(the empty key\): maybe present\n"),
             ("explain odd '\x1b[2J'", r"\A\\x1B\[2J: maybe present\n"),
@@ -148,7 +147,7 @@ class Explain(CommandTest):
             self.bloomery("explain", "f", *names, status=status)
         self.write("lines", [b"a"])
         self.bloomery("build", "-q", "--window-keys", 100, "-o", "window", stdin=b"a\n")
-        refuse_all(self, {
+        self.refuse_all({
             "explain f": "KEY",
             "explain missing x": "missing: cannot open",
             "explain f x --keys missing": "missing: cannot (read|open)",

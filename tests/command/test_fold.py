@@ -4,7 +4,6 @@ import math
 import unittest
 
 from support import BLOCK_BITS, LAYOUTS, CommandTest, certified_rate, keys, text
-from tables import check_runs, refuse_all
 
 SMALL = ["-n", 100, "--layout", "split_block512", "-m"]  # and the number of bits
 
@@ -83,7 +82,7 @@ class Fold(CommandTest):
         self.make_filter("full", keys(1000), "-n", 1000, "--layout", "split_block512", "-m", 16 * 512)
         self.make_filter("scheme", keys(10), "-n", 1000, "--scheme", "guava")
         cannot = "the size cannot be halved further"
-        check_runs(self, [
+        self.check_runs([
             ("fold f -o x", r"\Abloomery: x: halved .*: .*B, was .*B; current FPR .* \(maximum 1%: halving once more would exceed it\)\n\Z"),
             ("fold odd -o x", rf"\Abloomery: x: not halved: .*{cannot}\)\nbloomery: odd: note: 'bloomery build --foldable' .*\n\Z"),
             ("fold full -o x -p 1%", r"\Abloomery: x: not halved: .*\(maximum 1%: the filter exceeds it already\)\n\Z"),
@@ -91,7 +90,7 @@ class Fold(CommandTest):
         ], status=0)  # fmt: skip
         self.bloomery("fold", "-q", "odd", "-o", "copy")
         self.assertEqual(self.bits_of("copy"), self.bits_of("odd"))
-        refuse_all(self, {
+        self.refuse_all({
             "fold odd -o x --times 1": "odd: .* this many times: .*at most 0, found 1; .*--foldable",
             "fold scheme -o x --times 1": "scheme: .*; the size of a scheme is defined by its library",
             "fold f -o x --times 1 -p 1%": "--times and --rate exclude each other",

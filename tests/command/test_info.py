@@ -19,7 +19,6 @@ from support import (
     text,
     xxh3,
 )
-from tables import check_runs, refuse_all
 
 FACTS = """filter layout scheme hash keys seed key_check bits bytes file_bytes probes capacity target_rate inserted
 count_is_estimate estimated_keys estimated_keys_sigma fill rate_now predicted_rate predicted_for_keys measured_rate fpr_verdict keys_left
@@ -99,7 +98,7 @@ class Info(InfoTest):
         self.bloomery("union", "-q", "-o", "estimated", "other", "other")
         self.make_filter("digits", keys(3), "-n", 100, "--note", "\u009b31m caf\u00e9 \u00a0")
         self.make_filter("lines", keys(3), "-n", 100, "--note", "one\nstate         clean\x1b[2J")
-        check_runs(self, [
+        self.check_runs([
             ("info one", r"capacity +1 key at 1%\n", r"inserted +1 key, counted\n", "expected FPR .* for 1 key\n"),
             (
                 "info full",
@@ -120,7 +119,7 @@ class Info(InfoTest):
         self.assertEqual(self.info("lines")["note"], "one\nstate         clean\x1b[2J")
         self.make_filter("f", keys(1), "--note", os.fsdecode(b"\xff\xfe"))
         self.assertIn("\ufffd", self.info("f")["note"])
-        refuse_all(self, {"info --queries x f": "--queries.*count", "info": "FILTER or --build"})
+        self.refuse_all({"info --queries x f": "--queries.*count", "info": "FILTER or --build"})
 
     def test_check_finds_a_flipped_byte_of_the_bits_anywhere(self) -> None:
         self.make_filter("f", keys(10_000), "-n", 10_000)

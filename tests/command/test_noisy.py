@@ -8,7 +8,6 @@ import unittest
 
 from interrupts import wait_until_it_handles_interrupts
 from support import CommandTest, keys, text
-from tables import check_runs, refuse_all
 
 COPIES = 5
 ABSENT = 20_000
@@ -76,7 +75,7 @@ class Noisy(NoisyTest):
         found = self.bloomery("noisy", "check", "--json", "m.3", "m", "m.3", stdin=b"key-1\n").json  # each copy counts once
         self.assertEqual(found["copies"], ["m.3", "m.1", "m.2", "m.4", "m.5"])
         self.assertAlmostEqual(found["rate"] / self.made["rate_together"], 1, delta=1e-9)
-        refuse_all(self, {
+        self.refuse_all({
             "noisy check x": r"x: no copies with this name: expected x\.1\.bloom and so on.*PREFIX",
             "noisy check m m.9": r"m\.9: no copies with this name",
             "noisy check": "PREFIX",
@@ -137,7 +136,7 @@ class Making(NoisyTest):
         self.assertNotRegex(one, "all 1 copies|one.1 to one.1")
         self.assertEqual(self.passed("many", lines=keys(5000, "absent") + self.members), set(self.members))
         before = self.files()
-        refuse_all(self, {f"noisy split --copies={copies} -o x members": "--copies" for copies in (0, 65, "x", -1)} | {
+        self.refuse_all({f"noisy split --copies={copies} -o x members": "--copies" for copies in (0, 65, "x", -1)} | {
             "noisy split --copies 64 -n 100G -o m members": "not enough (memory|disk)",
             "noisy split -o missing/m members": "missing",
             "noisy split -o m gone": "gone: cannot (read|open)",
@@ -190,7 +189,7 @@ class Making(NoisyTest):
             ("-n 3 members", r"m: warning: more distinct keys than the capacity of 3, .* with a larger --capacity"),
             ("-n 2000 repeated", r"\A\Z"),
         ):
-            check_runs(self, [(f"noisy split -q -o m {line}", says)], status=0)
+            self.check_runs([(f"noisy split -q -o m {line}", says)], status=0)
             for name in self.files():
                 if name.startswith("m."):
                     os.unlink(self.path(name))

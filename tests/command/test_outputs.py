@@ -4,7 +4,6 @@ import os
 import unittest
 
 from support import PAYLOAD_AT, CommandTest, keys
-from tables import refuse_all
 
 VERBS = {"union": "a b", "intersect": "a b", "fold": "a", "seal": "keys"}
 
@@ -21,7 +20,7 @@ class Outputs(CommandTest):
         self.write("text", keys(10))
         for name in "secret", "text":
             before = self.read(name)
-            refuse_all(self, {f"{verb} -o {name} {inputs}": f"the output would replace a file that is not a filter: {name}|not a filter" for verb, inputs in VERBS.items()})
+            self.refuse_all({f"{verb} -o {name} {inputs}": f"the output would replace a file that is not a filter: {name}|not a filter" for verb, inputs in VERBS.items()})
             self.assertEqual(self.read(name), before)
         for verb, inputs in VERBS.items():
             self.write("empty", b"")
@@ -33,7 +32,7 @@ class Outputs(CommandTest):
         self.bloomery("build", "--grow", "-q", "-o", "g", "keys")
         before = self.read("g")
 
-        refuse_all(self, {f"{verb} -o g {inputs}": "a filter with a key log: .*g.log" for verb, inputs in (VERBS | {"fold": "g"}).items()})
+        self.refuse_all({f"{verb} -o g {inputs}": "a filter with a key log: .*g.log" for verb, inputs in (VERBS | {"fold": "g"}).items()})
 
         self.assertEqual(self.read("g"), before)
         self.assert_has_all("g", keys(600))
@@ -41,12 +40,12 @@ class Outputs(CommandTest):
     def test_an_input_that_cannot_be_read_and_an_output_that_cannot_be_written_are_errors(self) -> None:
         before = sorted(os.listdir(self.folder))
         for verb, inputs in VERBS.items():
-            refuse_all(self, {
+            self.refuse_all({
                 f"{verb} -o missing/u {inputs}": "missing.*No such file",
                 f"{verb} -o . {inputs}": "directory",
                 f"{verb} -o u {inputs.replace(inputs.split()[-1], 'gone')}": "gone: cannot (open|read)",
             })  # fmt: skip
-        refuse_all(self, {"union a b": "--output", "intersect a b": "--output", "fold a": "--output", "union -o u a": "FILTER", "overlap a": "B: missing argument"})
+        self.refuse_all({"union a b": "--output", "intersect a b": "--output", "fold a": "--output", "union -o u a": "FILTER", "overlap a": "B: missing argument"})
         self.assertEqual(sorted(os.listdir(self.folder)), before)
 
     def test_a_damaged_page_of_any_input_is_an_error(self) -> None:
@@ -57,7 +56,7 @@ class Outputs(CommandTest):
             damaged[PAYLOAD_AT + 100] ^= 1
             self.write(name, bytes(damaged))
 
-            refuse_all(self, {line: f"{name}: .*(checksum|damaged)" for line in ("union -o u a b c", "intersect -o u a b c", f"fold -o u {name}", f"overlap {name} a")})
+            self.refuse_all({line: f"{name}: .*(checksum|damaged)" for line in ("union -o u a b c", "intersect -o u a b c", f"fold -o u {name}", f"overlap {name} a")})
             self.write(name, whole)
 
 

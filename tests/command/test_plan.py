@@ -3,7 +3,6 @@
 import unittest
 
 from support import BLOCK_BITS, LAYOUTS, CommandTest, rate_of
-from tables import refuse_all
 
 COLUMNS = ["layout", "bits", "bytes", "bits_a_key", "probes", "capacity", "rate", "ok", "within", "reason"]
 SLACK = 1.002  # classic's and page's are Bloom's formula, not the exact one
@@ -129,7 +128,7 @@ class Plan(CommandTest):
     def test_impossible_and_incomplete_requests_are_refused(self) -> None:
         for given in "", "-n 10", "-p 0.1", "-m 80", "-k 3", "-n 10 -k 3", "-n 10 -p 0.1 -m 80":
             self.refused("plan", *given.split(), says="two of --capacity, --rate and --bits")
-        refuse_all(self, dict.fromkeys(["plan -n 1e18 -p 1%", "plan -n 10 -p 1e-300", "plan -m 8 -p 1e-9"], "no layout is possible"))
+        self.refuse_all(dict.fromkeys(["plan -n 1e18 -p 1%", "plan -n 10 -p 1e-300", "plan -m 8 -p 1e-9"], "no layout is possible"))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import subprocess
 import unittest
 
 from support import CommandTest, keys
-from tables import refuse_all
 
 PATIENCE = 30  # seconds, for what takes a moment
 HAS_PLAYGROUND = os.environ.get("BLOOMERY_HAS_PLAYGROUND") != "0"
@@ -406,7 +405,7 @@ class Files(PlaygroundTest):
 class Lifetime(PlaygroundTest):
     def test_addresses_that_cannot_be_had(self) -> None:
         self.playground()
-        refuse_all(self, {
+        self.refuse_all({
             f"playground --no-open --port {self.port}": f"127.0.0.1:{self.port}.*--port",
             "playground --no-open --host no.such.host.invalid": "--host",
             "playground --no-open --host ''": "--host",

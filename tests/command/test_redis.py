@@ -7,7 +7,6 @@ import unittest
 
 from redis_server import RedisServer, RedisTest, environment_of, wait_until
 from support import cells_of, cut, first_occurrences, keys, text, xxh3_64
-from tables import refuse_all
 
 
 def parts(server: RedisServer, name: bytes, shards: int, layer: int = 0) -> list[bytes]:
@@ -240,7 +239,7 @@ class RemoveWindowExpire(RedisTest):
         self.assert_has_all(self.f, keys(10_000)[4000:])
         self.assertRegex(self.bloomery("info", self.f).out.decode(), r"(?m)^fill +\d+\.\d% of the counters$")
         self.bloomery("build", "-q", "-n", 100, "-o", self.server.address("bits"), stdin=b"a\n")
-        refuse_all(self, {
+        self.refuse_all({
             f"remove '{self.server.address('bits')}'": "cannot be removed.*--counting",
             f"remove '{self.server.address('none')}'": "there is no filter of this name",
             f"add --wait-replicas 1 '{self.server.address('none')}'": "there is no filter of this name",
@@ -299,7 +298,7 @@ class PushPullUnion(RedisTest):
         self.bloomery("build", "-q", "-n", 100, "--layout", "split_block512", "-o", g, stdin=b"a\n")
         before = self.server.keys()
 
-        refuse_all(self, {
+        self.refuse_all({
             f"push classic {new}": "expected layout split_block512 or blocked, found classic",
             f"push counting {new}": "counting filters cannot be pushed",
             f"push prime {new}": r"shards of equal size: expected 16779264 bits.*found 16778752; build it again with this size \(--bits\)",
@@ -368,7 +367,7 @@ class PushPullUnion(RedisTest):
         self.write("damaged", before[:5000] + bytes([before[5000] ^ 1]) + before[5001:])
         layers = "layers of a scalable filter"
 
-        refuse_all(self, {
+        self.refuse_all({
             f"push file {g}": "a filter of this name exists",
             f"push --shards 3 file {h}": "the number of shards of layers cannot change",
             f"push damaged {h}": "damaged: .*checksum",

@@ -9,7 +9,6 @@ import unittest
 
 from redis_server import RedisTest
 from support import keys, text
-from tables import refuse_all
 
 CHAIN = ["--scheme", "guava-chain"]
 PUBLISHED = [*CHAIN, "-n", 10_000, "-p", 0.0005]
@@ -96,8 +95,8 @@ class Chain(RedisTest):
 
         # The chain does not store capacity and target FPR.
         unknown = "n and p of this chain are not stored.*give --capacity and --rate"
-        refuse_all(self, dict.fromkeys([f"{verb} {chain}{scheme}" for verb in ("add", "check", "info") for scheme in ("", " --scheme guava-chain")] + [f"verify {chain}"], unknown))
-        refuse_all(self, {
+        self.refuse_all(dict.fromkeys([f"{verb} {chain}{scheme}" for verb in ("add", "check", "info") for scheme in ("", " --scheme guava-chain")] + [f"verify {chain}"], unknown))
+        self.refuse_all({
             f"build -o {chain} --scheme guava-chain -n 300": "--rate: the existing chain does not store its capacity and FPR",
             f"check {chain} --scheme guava-chain -n 10000 -p 0.0005": "was not created for",
         })  # fmt: skip
@@ -132,7 +131,7 @@ class Chain(RedisTest):
         before = self.server.keys()
 
         named = "the name is that of a Guava chain.*--scheme guava-chain"
-        refuse_all(self, {
+        self.refuse_all({
             f"pull -o file {self.f}": named,
             f"dedup -n 100 --state {self.f}": named,
             f"build -n 100 -o {self.f}": named,
@@ -175,13 +174,13 @@ class Chain(RedisTest):
                 f"{verb} --scheme guava {f}": "--scheme.*guava-chain",
                 f"{verb} --scheme guava-chain file": "--scheme.*redis://",
             }
-        refuse_all(self, table)
+        self.refuse_all(table)
         self.assertEqual(self.server.keys(), [])
 
         self.bloomery("build", "-q", *SMALL, "-o", f, stdin=text(keys(900)))
         again = self.bloomery("build", *CHAIN, "-o", f, stdin=text(keys(902)))
         self.assertRegex(again.err, "902 lines, [0-2] added; existed already, capacity 300 keys per bitmap at 1%; [34] bitmaps of 360 B")
-        refuse_all(self, {
+        self.refuse_all({
             f"build --scheme guava-chain -n 301 -o {f}": "was not created for n = 301",
             f"build --scheme guava-chain -p 1.001% -o {f}": "other n and p",
             f"check --scheme guava-chain -n 300 -p 1.001% {f}": "other n and p",

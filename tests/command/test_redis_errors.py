@@ -8,7 +8,6 @@ import unittest
 
 from redis_server import Client, ClusterTest, RedisServer, RedisTest, ServerError, start_with_replica, wait_until
 from support import CommandTest
-from tables import refuse_all
 
 NOTHING = "; nothing was done\n"
 
@@ -111,7 +110,7 @@ class Passwords(RedisTest):
             ("", {"BLOOMERY_REDIS_PASSWORD": "any"}, "a password was given, but the server has none; leave out the password, [^;]*; nothing was done"),
         ):
             self.redis("CONFIG", "SET", "requirepass", required)
-            refuse_all(self, dict.fromkeys([f"check {self.f}", f"build -n 10 -o {self.f}", f"redis doctor {self.f}", f"redis list {self.f}"], says), stdin=b"a\n", env=bare | env)
+            self.refuse_all(dict.fromkeys([f"check {self.f}", f"build -n 10 -o {self.f}", f"redis doctor {self.f}", f"redis list {self.f}"], says), stdin=b"a\n", env=bare | env)
 
 
 class Server(RedisTest):

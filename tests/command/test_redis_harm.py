@@ -9,7 +9,6 @@ from signal import SIGCONT, SIGSTOP
 
 from redis_server import RedisTest, environment_of, wait_until
 from support import keys, sample, text, xxh3, xxh3_64
-from tables import refuse_all
 
 VERBS = [["add"], ["check"], ["check", "-v"], ["check", "-c"], ["info"], ["info", "--json"], ["verify"], ["explain"], ["pull"], ["dedup"], ["union"]]
 
@@ -67,7 +66,7 @@ class Harm(RedisTest):
         self.assertEqual(self.bloomery("check", address, stdin=text(keys(20_000))).out, text(keys(20_000)))
 
     def test_addresses_and_names_that_are_wrong(self) -> None:
-        refuse_all(self, {
+        self.refuse_all({
             "check redis://": "redis://: the filter's name is missing",
             "check redis://host:port/f": "redis://host:.../f: not a port",
             "check redis://host/f?no=5": "expected db=N, once, found 'no'",
@@ -245,7 +244,7 @@ class Refused(RedisTest):
     def test_parameters_that_no_shared_filter_has(self) -> None:
         self.make_filter("file", [b"a"], "-n", 10)
         made = f"build -n 100 -o {self.f}"
-        refuse_all(self, {
+        self.refuse_all({
             f"{made} missing": "missing: .*no such file",  # before the filter is created
             f"{made} --scheme guava": "a shared filter cannot have this scheme.*--scheme",
             f"{made} --layout classic": "cannot be shared: expected split_block512 or blocked",
@@ -280,7 +279,7 @@ class Refused(RedisTest):
             "union --tls-cert x -o new file file",
             "remove --timeout 1s file",
         ]
-        refuse_all(self, dict.fromkeys(needs_redis, "this option needs a filter on Redis, and FILTER is a file"), stdin=b"a\n")
+        self.refuse_all(dict.fromkeys(needs_redis, "this option needs a filter on Redis, and FILTER is a file"), stdin=b"a\n")
         self.assertEqual(self.server.keys(), [])
 
     def test_operations_that_only_files_have(self) -> None:
@@ -288,10 +287,10 @@ class Refused(RedisTest):
         self.bloomery("build", "-q", "-n", 10_000, "-o", f, stdin=text(keys(100)))
         self.make_filter("file", [b"a"], "-n", 10)
         for verb in f"fold {f} -o x", f"fold file -o {f}", f"intersect -o x {f} file", f"overlap {f} file":
-            refuse_all(self, {verb: rf"{verb.split()[0]} works on files.*bloomery pull unix://\S+ -o FILE.*bloomery push FILE ADDRESS"})
+            self.refuse_all({verb: rf"{verb.split()[0]} works on files.*bloomery pull unix://\S+ -o FILE.*bloomery push FILE ADDRESS"})
         for verb in f"rebuild {f}", f"seal -o {f} file", f"seal -o x {f}":
-            refuse_all(self, {verb: rf"{verb.split()[0]} works on files.*which servers do not keep.*bloomery build --grow -o FILE"})
-        refuse_all(self, {
+            self.refuse_all({verb: rf"{verb.split()[0]} works on files.*which servers do not keep.*bloomery build --grow -o FILE"})
+        self.refuse_all({
             f"info --check {f}": "--check: a filter on servers has no page checksums",
             f"explain {f} a --keys file": "static filters in files",
             f"check --now 5 {f}": "clock of the server",

@@ -8,7 +8,6 @@ import unittest
 
 from redis_server import RedisTest, environment_of
 from support import keys, text
-from tables import check_runs, refuse_all
 
 
 class Verify(RedisTest):
@@ -33,8 +32,8 @@ class Verify(RedisTest):
 
         self.bloomery("build", "-q", "--window", "1h", "-n", 100, "-o", self.server.address("full"), stdin=text(keys(3000)), status=3)
         agrees = "verdict +no problem found: the measured FPR agrees with the bits, but the key count is an estimate"
-        check_runs(self, [(f"verify {self.f}", agrees)], status=0)
-        check_runs(self, [(f"verify --queries 1000 {self.server.address('full')}", "(?m)^verdict +above target: current FPR")], status=1)
+        self.check_runs([(f"verify {self.f}", agrees)], status=0)
+        self.check_runs([(f"verify --queries 1000 {self.server.address('full')}", "(?m)^verdict +above target: current FPR")], status=1)
 
 
 class Info(RedisTest):
@@ -138,7 +137,7 @@ class Options(RedisTest):
         self.bloomery("push", "-q", "file", f, "--shards", 4)
         self.bloomery("push", "-q", "file", f, "--shards", 4)
         before = self.redis("GET", "{f}:m")
-        refuse_all(self, {
+        self.refuse_all({
             f"push file {f} --shards 8": "shards.*expected 8, found 4; leave out --shards, or choose another name",
             f"dedup --state {f} -n 100 --shards 8": "shards.*expected 8, found 4",
             f"dedup --state {f} -n 100 --max-keys 1000": "growth.*expected up to 1,000 keys, found not at all; leave out --max-keys",
@@ -149,7 +148,7 @@ class Options(RedisTest):
         }, stdin=b"new\n")  # fmt: skip
         for line in "info", "pull -o x", "push file", "redis doctor", "union -o x file", "dedup -n 9 --state", "build -o", "remove":
             for option in "--tls-ca", "--tls-cert", "--tls-key":
-                refuse_all(self, {f"{line} {f} {option} file": f"{option}: certificates need an address with TLS.*rediss://"})
+                self.refuse_all({f"{line} {f} {option} file": f"{option}: certificates need an address with TLS.*rediss://"})
         self.assertEqual(self.redis("GET", "{f}:m"), before)
         self.assertEqual(self.count(f, [b"new"]), 0)
 
@@ -171,7 +170,7 @@ class Options(RedisTest):
 
     def test_info_about_the_program_takes_no_option_of_filters(self) -> None:
         for option in "--timeout 1s", "--replicas", "--tls-ca x", "--scheme guava-chain", "--capacity 5", "--queries 5", "--secret x":
-            refuse_all(self, {f"info --build {option}": f"--build.*found {option.split()[0]}; leave out one"})
+            self.refuse_all({f"info --build {option}": f"--build.*found {option.split()[0]}; leave out one"})
 
 
 class Version(RedisTest):

@@ -9,7 +9,6 @@ import unittest
 
 from redis_server import SOURCE, ClusterTest, RedisTest, documented_rights, environment_of, wait_until
 from support import SANITIZED, keys, text
-from tables import check_runs
 
 CHAIN = ["--scheme", "guava-chain", "-n", 100, "-p", "1%"]
 OLD = 7200  # seconds
@@ -58,7 +57,7 @@ class List(RedisTest):
         self.assertIsNone(found[odd.decode()]["expires_at"])
 
     def test_the_table(self) -> None:
-        check_runs(self, [(f"redis list {server_of(self.f)}", r"\A(?=[\s\S]*no filters)bloomery: .*\n\Z")])
+        self.check_runs([(f"redis list {server_of(self.f)}", r"\A(?=[\s\S]*no filters)bloomery: .*\n\Z")])
         names = {"30s": r"(30|29) s", "90min": "90 min", "3h": "3 h", "36h": "36 h", "7d": "7 d"}
         for ttl in names:
             self.bloomery("build", "-q", "-n", 1000, "--ttl", ttl, "-o", self.server.address(ttl), stdin=text(keys(10)))

@@ -4,7 +4,6 @@ import unittest
 
 from redis_server import RedisTest
 from support import CommandTest, keys
-from tables import refuse_all
 
 
 class PlanOnAServer(RedisTest):
@@ -68,7 +67,7 @@ class Plan(CommandTest):
 
     def test_requirements_that_redis_cannot_meet_are_refused(self) -> None:
         cannot = "cannot be combined with --redis"
-        refuse_all(self, {
+        self.refuse_all({
             "plan --redis -n 1000 --sealed": f"--sealed: {cannot}",
             "plan --redis -n 1000 --table": f"--table: {cannot}",
             "plan --redis -n 1000 --threat": f"--threat: {cannot}",

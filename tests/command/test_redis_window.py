@@ -6,7 +6,6 @@ import unittest
 
 from redis_server import RedisServer, RedisTest
 from support import checksum, keys, ones_of, text
-from tables import check_runs, refuse_all
 
 WINDOW = 7 * 86_400_000
 SLICE = 86_400_000  # milliseconds
@@ -139,7 +138,7 @@ class Windows(RedisTest):
         self.assertEqual(later["time"], end)
         self.assertEqual([layer["layer"] for layer in later["keys"][0]["layers"]], self.numbers[:1:-1])
         self.assertFalse(later["keys"][0]["maybe_present"])
-        check_runs(self, [
+        self.check_runs([
             (f"explain --now {end:.3f} file in-10", "in-10: certainly not seen in the window", r"as of +20\d\d-", r"block \d+ of \d+ of the slice from 20\d\d-"),
             ("explain --now 99999999999 file in-10", "no slice is left"),
         ], status=1)  # fmt: skip
@@ -195,7 +194,7 @@ class Windows(RedisTest):
         self.write("future", before[:8] + struct.pack("<I", 3) + before[12:])
         slices = "slices of a shared sliding-window filter"
 
-        refuse_all(self, {
+        self.refuse_all({
             f"push file {self.f}": "a filter of this name exists",
             f"push --shards 4 file {self.server.address('new')}": "the number of shards of layers cannot change",
             "add file": slices,

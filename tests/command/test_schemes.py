@@ -5,7 +5,6 @@ import struct
 import unittest
 
 from support import CommandTest, keys, text
-from tables import check_runs, refuse_all
 
 SCHEMES = ["guava", "pharo", "python", "perl"]
 ANIMALS = b"""dog cat giraffe fly mosquito horse eagle bird bison boar butterfly ant anaconda bear chicken dolphin donkey crow
@@ -87,14 +86,14 @@ class Schemes(CommandTest):
             self.assertEqual((planned["bits"], planned["probes"]), (bits, probes), scheme)
         for scheme, ok in ("pharo", False), ("guava", True):  # the hash of pharo is too narrow for large filters
             self.assertEqual(self.bloomery("plan", "--json", "--scheme", scheme, "-n", "2M", "-p", "2%").json["ok"], ok)
-        check_runs(self, [
+        self.check_runs([
             ("plan --scheme perl -n 1000 -p 1%", r"\Ascheme +perl\nsize +1\.17 KiB \(9,593 bits\), 9\.59 bits per key\nprobes +7 per key\ncapacity +1,000 keys\nexpected FPR +(1|0\.9\d+|1\.0\d)%.*\n\Z"),
             ("plan --scheme pharo -n 2M -p 2%", r"expected FPR +9\d(\.\d)?%, above the target of 2%"),
         ], status=0)  # fmt: skip
 
     def test_options_that_contradict_a_scheme_are_refused(self) -> None:
         names = "guava, pharo, python, perl"
-        refuse_all(self, {
+        self.refuse_all({
             "build -o f -n 10 --scheme guava --layout classic": "scheme",
             "build -o f -n 10 --scheme guava --hash xxh3": "scheme",
             "build -o f -n 10 --scheme guava --u64": "scheme",

@@ -7,7 +7,6 @@ import struct
 import unittest
 
 from support import FULL, PAYLOAD_AT, CommandTest, keys, mix, mix64, text, xxh3, xxh3_64
-from tables import refuse_all
 
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "sealed")
 
@@ -139,7 +138,7 @@ class Seal(CommandTest):
             damaged[at] ^= 3
             self.write("f", self.read("sound"))
             self.patch("f", payload=bytes(damaged))
-            refuse_all(self, dict.fromkeys(["check f", "info f", "verify f", "explain f x"], "contradicts itself"))
+            self.refuse_all(dict.fromkeys(["check f", "info f", "verify f", "explain f x"], "contradicts itself"))
 
     def test_operations_that_a_static_filter_lacks_are_refused(self) -> None:
         self.write("lines", keys(1000))
@@ -147,7 +146,7 @@ class Seal(CommandTest):
         self.bloomery("build", "-q", "lines", "-o", "plain")
         before = self.read("f")
 
-        refuse_all(self, {
+        self.refuse_all({
             "add f lines": "cannot be inserted into or removed from a static filter.*--grow",
             "dedup --state f lines": "cannot be inserted into or removed from a static filter",
             "union -o g f f": "static filter, which cannot be merged",
@@ -201,7 +200,7 @@ class SealOfALog(CommandTest):
         self.build("plain", keys(10))
         self.build("keyed", keys(10), "--secret", "secret")
 
-        refuse_all(self, {"seal plain -o sealed --secret secret": "not keyed", "seal keyed -o sealed --secret another": "another secret"})
+        self.refuse_all({"seal plain -o sealed --secret secret": "not keyed", "seal keyed -o sealed --secret another": "another secret"})
 
         self.assertFalse(os.path.exists(self.path("sealed")))
 
@@ -249,7 +248,7 @@ class SealOfALog(CommandTest):
         self.bloomery("rebuild", "-q", "f")  # rewrites the log
         self.write("f.log", older)
 
-        refuse_all(self, dict.fromkeys(["seal f -o sealed", "add f", "rebuild f"], "only 1000 keys, but the filter has 2.*older.*salvage"))
+        self.refuse_all(dict.fromkeys(["seal f -o sealed", "add f", "rebuild f"], "only 1000 keys, but the filter has 2.*older.*salvage"))
         self.assertIn(b"older", self.bloomery("info", "--check", "f", status=1).out)
         self.assert_has_all("f", keys(20_000, "more"))
         self.assertIn("keys lost", self.bloomery("rebuild", "f", "--salvage").err)

@@ -8,7 +8,6 @@ import shlex
 import unittest
 
 from support import LAYOUTS, CommandTest, certified_rate, keys, ones_of, split_block_rate, text
-from tables import check_runs, refuse_all
 
 VERBS = {"union": operator.or_, "intersect": operator.and_}
 
@@ -68,7 +67,7 @@ class Combining(CommandTest):
         self.make_filter("full", keys(20_000), "-n", 10, status=3)
         self.make_filter("some", [b"one"], "-n", 10)
         self.make_filter("empty", [], "-n", 10)
-        check_runs(self, [
+        self.check_runs([
             ("union -o u a b", r"\Abloomery: u: union of 2 filters: \d+ \+- \d+ keys; current FPR \S+\n\Z"),
             ("intersect -o i a b", r"\Abloomery: i: intersection of 2 filters: \d+ \+- \d+ common keys; current FPR .*\n\Z"),
             ("intersect -o i a a b", r"\Abloomery: i: intersection of 3 filters: at most \d+ \+- \d+ common keys; current FPR .*\n\Z"),
@@ -117,7 +116,7 @@ class Combining(CommandTest):
         ):
             self.make_filter("a", [b"1"], *a.split())
             self.make_filter("b", [b"1"], *b.split())
-            refuse_all(self, {line: f"a and b: these filters cannot be combined: found {difference}" for line in ("union -o x a b", "intersect -o x a b", "overlap a b", "union -o x a a b")})
+            self.refuse_all({line: f"a and b: these filters cannot be combined: found {difference}" for line in ("union -o x a b", "intersect -o x a b", "overlap a b", "union -o x a a b")})
         self.assertFalse(os.path.exists(self.path("x")))
 
     def test_the_fold_that_is_proposed_works_as_printed(self) -> None:

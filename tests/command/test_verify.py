@@ -4,7 +4,6 @@ import math
 import unittest
 
 from support import LAYOUTS, CommandTest, certified_rate, keys, rate_of, text
-from tables import check_runs, refuse_all
 
 FACTS = """filter predicted predicted_for_keys certified measured queries_to_resolve target_rate count_is_estimate bits_set
 bits_set_expected bits_set_sigma present absent complaints fpr_verdict""".split()
@@ -65,7 +64,7 @@ class Verify(VerifyTest):
         found = self.verify("f --present present --absent log")
 
         self.assertEqual((found["absent"]["queries"], found["absent"]["present_too"], found["complaints"]), (1001, 300, []))
-        check_runs(self, [("verify f --present present --absent log", "300 more are also in the file of present keys and not counted")], status=0)
+        self.check_runs([("verify f --present present --absent log", "300 more are also in the file of present keys and not counted")], status=0)
 
     def test_keys_come_from_standard_input_or_several_files_and_both_lists_are_cut_alike(self) -> None:
         self.write("a", keys(1000))
@@ -86,7 +85,7 @@ class Verify(VerifyTest):
                 if absent != (0, 0):
                     self.assertEqual((found["absent"]["queries"], found["absent"]["present_too"]), absent)
         self.assertGreater(self.verify("f --present table", status=1)["present"]["missing"], 1900, "whole lines are no keys")
-        refuse_all(self, {
+        self.refuse_all({
             "verify f --present - --absent -": "standard input can be read only once.*use a file",
             "verify f --present a b": "unexpected argument: found 'b'",
             "verify f --present a --present missing": "missing: cannot (read|open)",
@@ -120,7 +119,7 @@ class Verify(VerifyTest):
             with self.subTest(options):
                 self.assertEqual((found["present"]["missing"], found["complaints"]), (0, []))
                 self.assert_chance(found["measured"]["hits"], 100_000, found["certified"])
-        refuse_all(self, {"verify s": "--secret", "verify s --secret other": "check value"})
+        self.refuse_all({"verify s": "--secret", "verify s --secret other": "check value"})
 
 
 class Verdicts(VerifyTest):
@@ -155,7 +154,7 @@ class Verdicts(VerifyTest):
             ("f --absent unchosen", 1, "verdict +the keys of --absent are reported less often than random keys: .*chosen"),
             ("--queries 100k rare", 0, r"--queries \d+ would measure it"),
         ):  # fmt: skip
-            check_runs(self, [(f"verify {line}", *(f"(?m){expression}" for expression in shown))], status=status)
+            self.check_runs([(f"verify {line}", *(f"(?m){expression}" for expression in shown))], status=status)
         self.assertNotIn(b"measured", self.bloomery("verify", "--queries", 0, "f").out)
         self.assertRegex(self.bloomery("verify", "--help").out.decode(), "(?s)Exit status: 0 .* 1 .* 2")
 

@@ -8,7 +8,6 @@ import unittest
 from collections.abc import Iterable
 
 from support import PAYLOAD_AT, CommandTest, cut, keys, text
-from tables import check_runs, refuse_all
 
 DAY = 86_400
 START = 1_700_000_000
@@ -116,7 +115,7 @@ class Facts(Window):
             ("seen.bloom --present lines", 1, "older than the window"),
             ("--no-verify changed", 1, "more bits are set"),
         ):
-            check_runs(self, [(f"verify {line}", says)], status=status)
+            self.check_runs([(f"verify {line}", says)], status=status)
 
     def test_explain_tells_which_generations_say_yes(self) -> None:
         self.make("--window", "7h", "-n", 7000, "-p", "1e-6")
@@ -202,7 +201,7 @@ class Dedup(Window):
         self.bloomery("dedup", "-q", "--window-keys", 100, "--state", "keys", stdin=b"a\n")
         self.bloomery("dedup", "-q", "-n", 100, "--state", "plain", stdin=b"a\n")
         none = "no window|requires a sliding-window filter"
-        refuse_all(self, {
+        self.refuse_all({
             "dedup --window 24h": "a pipe cannot be counted",
             "dedup --window-keys 100 --exact": "cannot have --exact",
             "dedup --window-keys 100 --max-loss 1%": "cannot have --max-loss",
@@ -217,7 +216,7 @@ class Dedup(Window):
 class Refusals(Window):
     def test_options_that_contradict_a_window(self) -> None:
         keyed = "build -o x --window-keys 100"
-        refuse_all(self, {
+        self.refuse_all({
             "build -o x --window-keys 0": "the window is empty",
             "build -o x --window 0s": "--window",
             "build -o x --window 24h": "a window of time needs a capacity",
@@ -239,7 +238,7 @@ class Refusals(Window):
             self.make("--window-keys", 700, name=name)
         self.make("--allow-empty", "--window", "1h", "-n", 700, name="time")
         self.bloomery("build", "-q", "-o", "plain", "-n", 10, stdin=b"x\n")
-        refuse_all(self, {
+        self.refuse_all({
             "union -o c a b": "windows of keys cannot be merged",
             "union -o c time a": "window",
             "intersect -o c a b": "intersection is not possible",
@@ -257,7 +256,7 @@ class Refusals(Window):
             changed = bytearray(whole)
             struct.pack_into("<Q", changed, PAYLOAD_AT + at, value)
             self.write("changed", bytes(changed))
-            refuse_all(self, {f"{verb} --no-verify changed": "window" for verb in ("info", "check", "verify")})
+            self.refuse_all({f"{verb} --no-verify changed": "window" for verb in ("info", "check", "verify")})
 
 
 if __name__ == "__main__":
