@@ -1,7 +1,6 @@
 """dedup: no line is lost. The output of all runs together has every distinct line; after a kill, some may occur twice."""
 
 import random
-from collections.abc import Callable
 
 from folder import Broken, Call, End, Folder
 from promises import Prints, Row

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from folder import Broken, Call, End, Folder
 from promises import Inserts, Replaces, Row, bits_of
 from redis_server import RedisServer, program
-from rows import NEW, OLD, SIZE, Keys, has, nothing, several
+from rows import SIZE, Keys, has, nothing, several
 from support import cut, keys
 
 SERVERS: list[RedisServer] = []

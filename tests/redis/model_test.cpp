@@ -21,8 +21,8 @@ using bloomery::redis_params;
 redis_address (*address_of)(const std::string& name) = nullptr;
 void (*disturb)() = nullptr;
 
-// Closes the connections of all clients, and makes the server load scripts again. After that, a client that has copies of
-// closed layers may report a present key as perhaps new; the test opens the other client again.
+// Closes the connections of all clients, and makes the server load scripts again. After that, a client that has copies
+// of closed layers may report a present key as perhaps new; the test opens the other client again.
 void disturb_clients_of(bloomery_tests::test_server& server) {
   server.command({"SCRIPT", "FLUSH"});
   server.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
