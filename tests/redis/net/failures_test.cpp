@@ -145,6 +145,30 @@ TEST_F(Failure, OfTheNetworkIsRetriedOnlyForCommandsThatMayRunTwice) {
   EXPECT_EQ(server.command({"GET", "n"}).text(), "1");
 }
 
+TEST_F(Failure, OfALaterCommandRepeatsNoCommandThatMustNotRunTwice) {
+  std::atomic<int> increments = 0;
+  std::atomic<int> gets = 0;
+  stage server([&](std::size_t, const stage::words& command) {
+    if (command[0] == "INCR") return ":" + std::to_string(++increments) + "\r\n";
+    return std::string(++gets == 1 ? "-TRYAGAIN Multiple keys request during rehashing of slot\r\n" : "+v\r\n");
+  });
+  router r(server.address(), {});
+  const auto run_both = [&](mode of_group) {
+    batch b;
+    b.begin(0, of_group);
+    b.command({"INCR", "n"});
+    b.command({"GET", "k"});
+    r.run(b, [](std::size_t, const reply&) {});
+  };
+
+  EXPECT_EQ(code_of([&] { run_both(mode::once); }), errc::unavailable);
+  EXPECT_EQ(increments, 1);
+
+  gets = 0;
+  EXPECT_EQ(code_of([&] { run_both(mode::write); }), std::nullopt);
+  EXPECT_EQ(increments, 3) << "the whole group ran again";
+}
+
 TEST_F(Failure, OfAConnectionMarksGroupsThatMayHaveRunTwiceAndAnswersThatMayBeLost) {
   test_server server;
   proxy network(server.socket());
