@@ -58,9 +58,9 @@ inline std::string md5_hex(std::string_view message) {
 
 /// The keys of the Java and Redis example: MD5 of the 4 little-endian bytes of i.
 inline std::string md5_hex_of_number(std::uint32_t i) {
-  std::string bytes;
-  for (int byte = 0; byte < 4; ++byte) bytes += static_cast<char>(i >> (8 * byte) & 0xFF);
-  return md5_hex(bytes);
+  std::string number;
+  for (int byte = 0; byte < 4; ++byte) number += static_cast<char>(i >> (8 * byte) & 0xFF);
+  return md5_hex(number);
 }
 
 }  // namespace bloomery_tests
