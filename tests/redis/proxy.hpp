@@ -65,12 +65,12 @@ class proxy {
     while (cuts_done_ == before) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
-  /// Closes a connection after `bytes` more bytes from the server to the client; -1: never. The server has then
+  /// Closes a connection after `count` more bytes from the server to the client; -1: never. The server has then
   /// executed commands whose replies the client does not receive.
-  void cut_after_answers(std::int64_t bytes) { answers_until_cut_ = bytes; }
+  void cut_after_answers(std::int64_t count) { answers_until_cut_ = count; }
 
-  /// Closes a connection after `bytes` more bytes to the server.
-  void cut_after_questions(std::int64_t bytes) { questions_until_cut_ = bytes; }
+  /// Closes a connection after `count` more bytes to the server.
+  void cut_after_questions(std::int64_t count) { questions_until_cut_ = count; }
 
   /// Runs `act` once, in the proxy's thread, before the server receives a request that contains this text.
   void before(std::string text, std::function<void()> act) { watch({std::move(text), std::move(act), std::nullopt}); }
@@ -114,16 +114,16 @@ class proxy {
     acted_ = false;
   }
 
-  std::optional<watched> take_watched(std::string_view bytes) {
+  std::optional<watched> take_watched(std::string_view buffer) {
     const std::lock_guard lock(watching_);
-    if (!watched_ || bytes.find(watched_->text) == bytes.npos) return std::nullopt;
+    if (!watched_ || buffer.find(watched_->text) == buffer.npos) return std::nullopt;
     return std::exchange(watched_, std::nullopt);
   }
 
   // The server's answer is taken away. False: the connection is over.
   bool answer_instead(const pair& p, const std::string& answer) {
-    char bytes[65536];
-    const bool answered = ::recv(p.server, bytes, sizeof bytes, 0) > 0;
+    char buffer[65536];
+    const bool answered = ::recv(p.server, buffer, sizeof buffer, 0) > 0;
     acted_ = answered;
     return answered && !answer.empty() &&
            ::send(p.client, answer.data(), answer.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(answer.size());
@@ -140,13 +140,13 @@ class proxy {
 
   // False: the connection is over.
   bool forward(int from, int to, std::atomic<std::int64_t>& until_cut, bool question) {
-    std::vector<char> bytes(std::min<std::size_t>(portion_, 65536));
-    const ssize_t got = ::recv(from, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    std::vector<char> buffer(std::min<std::size_t>(portion_, 65536));
+    const ssize_t got = ::recv(from, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
     if (got <= 0) return false;
     if (const int delay = delay_ms_; delay > 0) std::this_thread::sleep_for(std::chrono::milliseconds(delay));
     std::optional<watched> found;
-    if (question) found = take_watched({bytes.data(), static_cast<std::size_t>(got)});
+    if (question) found = take_watched({buffer.data(), static_cast<std::size_t>(got)});
     if (found && found->act) {
       found->act();
       acted_ = true;
@@ -159,7 +159,7 @@ class proxy {
       until_cut = last ? std::int64_t{-1} : until_cut - pass;
     }
     for (std::int64_t sent = 0; sent < pass;) {
-      const ssize_t n = ::send(to, bytes.data() + sent, static_cast<std::size_t>(pass - sent), MSG_NOSIGNAL);
+      const ssize_t n = ::send(to, buffer.data() + sent, static_cast<std::size_t>(pass - sent), MSG_NOSIGNAL);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return false;
       sent += n;
@@ -183,8 +183,8 @@ class proxy {
       }
       if (::poll(polled.data(), polled.size(), 1000) < 0) continue;
       if ((polled[0].revents & POLLIN) != 0) {
-        char bytes[64];
-        if (::read(wake_[0], bytes, sizeof bytes) < 0) continue;
+        char buffer[64];
+        if (::read(wake_[0], buffer, sizeof buffer) < 0) continue;
       }
       if (cut_.exchange(false)) {
         for (const pair& p : pairs_) close(p);
