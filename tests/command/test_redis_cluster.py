@@ -116,7 +116,7 @@ class Cluster(ClusterTest):
         single = self.address("f").replace("redis+cluster", "redis")
         chain = ["--scheme", "guava-chain"]
         for words in (["build", *chain, "-n", 300, "-o"], ["add", *chain], ["check", *chain], ["info", *chain]):
-            said = self.refused(*words, single, says=r"one of a cluster.*redis\+cluster://").err
+            said = self.refused(*words, single, says=r"part of a cluster.*redis\+cluster://").err
             self.assertNotIn("-p", said)
         self.assertEqual([key for node in self.nodes for key in node.keys()], [])
 

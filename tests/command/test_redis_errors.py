@@ -168,7 +168,7 @@ class ClusterErrors(ClusterTest):
     def test_a_database_of_a_cluster(self) -> None:
         node = self.address("f").replace("redis+cluster", "redis")
 
-        self.refused("check", node + "?db=1", stdin=b"a\n", says=r"the server is one of a cluster, which has no database 1: found ERR SELECT [^;]*; leave out db=1, and give the cluster's address: redis\+cluster://127\.0\.0\.1:\d+/NAME; nothing was done")
+        self.refused("check", node + "?db=1", stdin=b"a\n", says=r"the server is part of a cluster, which has no database 1: found ERR SELECT [^;]*; leave out db=1, and give the cluster's address: redis\+cluster://127\.0\.0\.1:\d+/NAME; nothing was done")
 
     def test_slots_that_nobody_serves(self) -> None:
         node = RedisServer("--cluster-enabled", "yes", tcp=True)

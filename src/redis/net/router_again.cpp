@@ -21,7 +21,7 @@ void router::impl::again(node& n, pending_request e, error_class v, std::string_
   last_problem = text;
   last_place = n.where.text();
   if ((v == error_class::other_node || v == error_class::ask) && !address.cluster) {
-    refuse(errc::invalid_argument, "the server is one of a cluster", n.where, last_problem,
+    refuse(errc::invalid_argument, "the server is part of a cluster", n.where, last_problem,
            error_hint(hint::give_cluster_address,
                       "give the cluster's address: redis+cluster://" + n.where.text() + "/NAME"));
   }

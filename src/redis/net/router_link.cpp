@@ -90,7 +90,7 @@ std::string router::impl::check_handshake(const reply_list& replies, const place
              with_outcome(hint::none, "leave out db=" + database + ", or raise 'databases' in its configuration"));
     }
     if (text.starts_with("ERR SELECT is not allowed in cluster mode")) {
-      refuse(errc::invalid_argument, "the server is one of a cluster, which has no database " + database, where, text,
+      refuse(errc::invalid_argument, "the server is part of a cluster, which has no database " + database, where, text,
              with_outcome(hint::give_cluster_address, "leave out db=" + database +
                                                           ", and give the cluster's address: redis+cluster://" +
                                                           where.text() + "/NAME"));

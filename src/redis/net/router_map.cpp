@@ -89,7 +89,7 @@ void router::impl::refresh_map() {
       last_problem = r.text();
       last_place = p.text();
       if (last_problem.find("cluster support disabled") != std::string::npos) {
-        refuse(errc::invalid_argument, "the server is not one of a cluster", p, last_problem,
+        refuse(errc::invalid_argument, "the server is not part of a cluster", p, last_problem,
                error_hint(hint::give_server_address, "give the address of one server: redis://" + p.text() + "/NAME"));
       }
       if (error_class_of(last_problem) == error_class::final)
