@@ -278,7 +278,7 @@ void add_dedup(command_line& line) {
   c.flag("--grow", o.wanted.growing, "let the filter grow instead of counting the lines before the run");
   add_window(c, o.wanted.window);
   add_times(c, o.inputs);
-  c.flag("--exact", o.exact, "never drop a distinct line: compare whole lines, also for a pipe");
+  c.flag("--exact", o.exact, "never drop a distinct line: compare whole lines, even from a pipe");
   parsed(c, "--memory", o.memory, parse_bits, "SIZE", "memory that --exact may use; default: half of the free memory");
   add_kind(c, o.wanted);
   add_secret(c, o.wanted.secret);
@@ -297,11 +297,13 @@ void add_dedup(command_line& line) {
       "memory but drops a few distinct lines by mistake (false drops).\n"
       "With --state, the expected number of false drops is below 0.01, unless -p or --max-loss is given.\n"
       "If the state is on Redis, several machines can share it, and each line is printed by only one of them. If a run "
-      "is killed, up to 256 KiB of lines that it was about to write are never printed. With a state file, the next run "
-      "prints such lines again. If a connection to Redis is lost and dedup cannot find out whether lines are new, it "
-      "prints them, perhaps for the second time, and the exit status is 3.\n"
-      "Exit status: 0 on success, 2 on error, 3 if more false drops are expected than --max-loss allows, if at least "
-      "one and more than twice as many are expected as before the run, or if lines may have been printed twice.");
+      "with such a state is killed, no machine prints the up to 256 KiB of lines that it was about to write. If a run "
+      "with a state file is killed, no line is lost, but the next run may print some lines a second time. If a "
+      "connection to Redis is lost and dedup cannot find out whether lines are new, it prints them, perhaps for the "
+      "second time, and the exit status is 3.\n"
+      "Exit status: 0 on success, 2 on error, 3 if more false drops are expected than --max-loss allows, if their "
+      "expected number is at least one and has more than doubled during the run, or if lines may have been printed "
+      "twice.");
 }
 
 }  // namespace bloomery::cli

@@ -227,7 +227,7 @@ void add_on_damage(command& c, server_options& o) {
 void add_life(command& c, sharing_options& o) {
   c.option(
        "--shards", [&o](const std::string& text) { o.shards = parse_count(text, "--shards"); }, "N",
-       "number of shards, cannot be changed later; default: based on size")
+       "number of shards, which is then fixed; default: based on size")
       .group(on_redis);
   c.option(
        "--ttl", [&o](const std::string& text) { o.milliseconds = parse_duration(text, "--ttl"); }, "DURATION",

@@ -244,7 +244,7 @@ void add_combine(command_line& line, const char* name, const char* help, const c
   c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   if (act == unite) {
-    c.find("--output")->describe("new file; or an address, where an existing filter is extended");
+    c.find("--output")->describe("new file, or address (a filter that exists there is extended)");
     c.find("FILTER")->describe("two or more filters of the same kind and size: files or addresses");
     add_secret(c, o.secret);
     add_server(c, o.server);

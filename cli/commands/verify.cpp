@@ -379,7 +379,8 @@ void add_verify(command_line& line) {
   add_key_shape(line, c, o.present);
   add_no_verify(c, o.check);
   c.option("--present", o.present.files, "FILE", "file of inserted keys, all of which must be found; -: stdin").file();
-  c.option("--absent", o.absent.files, "FILE", "file of absent keys, to measure their share of false positives").file();
+  c.option("--absent", o.absent.files, "FILE", "file of absent keys; measure the share that is reported as present")
+      .file();
   parsed(c, "--queries", o.queries, parse_count, "N",
          "number of random absent keys to look up; default: depends on the rate");
   add_secret(c, o.secret);
