@@ -71,7 +71,7 @@ exit_status run(int argc, char** argv) {
   root.footer(
       "Run 'bloomery help COMMAND' to list the options of a command.\n"
       "Numbers may be written as 100M, 64MiB, 1%, 1e-4 or '1 in 1000'.\n"
-      "Exit status: 0 on success, 1 if nothing was found, 2 on error, 3 if the command succeeded but a filter exceeds "
+      "Exit status: 0 on success, 1 for a negative result, 2 on error, 3 if the command succeeded but a filter exceeds "
       "its target false-positive rate (FPR).");
   command_line line{root};
 #define BLOOMERY_GROUP(title) root.heading(title);

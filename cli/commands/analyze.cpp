@@ -254,6 +254,7 @@ void add_analyze(command_line& line) {
   add_kind(c, o.wanted);
   c.option("--scheme", o.wanted.scheme, "NAME", "analyze filters that are compatible with guava, pharo, python or perl")
       .suggest(scheme_names())
+      .not_empty()
       .group(of_size);
   c.option("-o,--output", o.charts, "FILE",
            "write the chart to this .svg or .png file; may be given twice")

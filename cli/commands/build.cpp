@@ -278,6 +278,7 @@ void add_build(command_line& line) {
   add_kind(c, o.wanted);
   c.option("--scheme", o.wanted.scheme, "NAME", "compatible with guava, pharo, python, perl; on Redis: guava-chain")
       .suggest(scheme_names() + ", guava-chain")
+      .not_empty()
       .group(of_size);
   c.flag(
        "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are integers from 0 to 2^64-1, in decimal")

@@ -32,7 +32,7 @@ argument& argument::suggest(const std::string& values) {
   suggestions.clear();
   std::istringstream stream(values);
   for (std::string value; std::getline(stream >> std::ws, value, ',');) suggestions.push_back(value);
-  return not_empty();
+  return *this;
 }
 
 argument& argument::one_of(std::vector<std::string> values) {

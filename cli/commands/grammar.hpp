@@ -36,7 +36,7 @@ struct argument {
   argument& not_empty();
   argument& file();
   argument& one_of(std::vector<std::string> values);
-  /// Suggests values for completion. Other values may be accepted, but not an empty one.
+  /// Suggests values for completion. Other values may be accepted, too.
   /// @param values  separated by commas
   argument& suggest(const std::string& values);
   argument& excludes(const argument& other);

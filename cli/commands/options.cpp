@@ -45,9 +45,9 @@ void add_preference(command& c, making_options& o) {
 }
 
 void add_kind(command& c, making_options& o) {
-  c.option("--layout", o.layout, "NAME", layout_names()).suggest(layout_names()).group(of_size);
+  c.option("--layout", o.layout, "NAME", layout_names()).suggest(layout_names()).not_empty().group(of_size);
   add_preference(c, o);
-  c.option("--hash", o.hash, "NAME", hash_help).suggest(hash_names()).group(of_size);
+  c.option("--hash", o.hash, "NAME", hash_help).suggest(hash_names()).not_empty().group(of_size);
   c.option("--seed", o.seed, {}, "N", "hash seed (not a secret)").group(of_size);
 }
 
@@ -177,7 +177,7 @@ bool locks_are_optional = false;
 }  // namespace
 
 void add_no_lock(command& c) {
-  c.flag("--no-lock", locks_are_optional, "write even if the file cannot be locked; no other process may write")
+  c.flag("--no-lock", locks_are_optional, "write on a file system without locks; no other process may write")
       .group(of_all_verbs);
 }
 

@@ -234,7 +234,8 @@ void add_plan(command_line& line) {
   add_size(c, o.wanted, true);
   add_preference(c, o.wanted);
   c.option("--scheme", o.wanted.scheme, "NAME", "show the parameters that guava, pharo, python or perl would use")
-      .suggest(scheme_names());
+      .suggest(scheme_names())
+      .not_empty();
   c.flag("--table", o.table, "print a table of typical sizes or, with --prefer, of chosen layouts");
   add_needs(c, o);
   const argument& redis =

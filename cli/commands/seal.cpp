@@ -239,7 +239,7 @@ void add_seal(command_line& line) {
          "fingerprint bits: 8 (default, FPR 0.39%), 16 (0.0015%), 32 (2.3e-8%)")
       .suggest("8, 16, 32")
       .group(of_size);
-  c.option("--hash", o.wanted.hash, "NAME", hash_help).suggest(hash_names()).group(of_size);
+  c.option("--hash", o.wanted.hash, "NAME", hash_help).suggest(hash_names()).not_empty().group(of_size);
   c.option("--seed", o.wanted.seed, {}, "N", "hash seed (not a secret)").group(of_size);
   c.flag(
        "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are integers from 0 to 2^64-1, in decimal")

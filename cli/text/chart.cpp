@@ -40,7 +40,7 @@ struct color {
   double red, green, blue;
 };
 
-// Distinct for colour-blind readers and in grayscale. [Okabe & Ito 2008]
+// Distinct for color-blind readers and in grayscale. [Okabe & Ito 2008]
 constexpr color ink{0.13, 0.13, 0.13};
 constexpr color faint{0.88, 0.88, 0.88};
 constexpr color orange{0.90, 0.62, 0.00};

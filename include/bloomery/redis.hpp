@@ -239,10 +239,11 @@ class redis_filter {
 
   /// Distinct keys, estimated from the bits of all shards; the server reads all of them. Scalable filters:
   /// redis_info::inserted, with sigma 0. Sliding-window filters: the distinct keys of all generations, estimated from a
-  /// sample of at most 4 MiB, or one line per generation if that is more.
+  /// sample of at most 4 MiB, or one line per generation if that is more. The sample may miss all of a few keys.
   estimate card();
 
-  /// The complete state, including the estimate of card().
+  /// The complete state, including an estimate of the keys: that of card(), but for a sliding-window filter at least
+  /// the estimate for its fullest generation and at most the sum over all generations, whose bits are counted in full.
   ///
   /// @param shards  if not null, receives the state of each shard in order
   redis_info info(std::vector<redis_shard>* shards = nullptr);

@@ -6,7 +6,8 @@
 //           the upper queues
 //
 // No two threads change the same block, so no atomic operations are needed, and keys are inserted in order, which takes
-// little more time than with one thread. The queues stay in the caches. They exist twice and are used in turn, so a
+// little more time than with one thread. If hashes are skewed so that most keys are in one half, one thread inserts
+// most of them while the other one waits. The queues stay in the caches. They exist twice and are used in turn, so a
 // thread may fill one set while the other thread still reads the other set, and a round needs only one barrier.
 #include "filters/insert_by_two.hpp"
 

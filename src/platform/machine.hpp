@@ -5,7 +5,8 @@
 
 namespace bloomery {
 
-/// Size of the unit in which memory is cached. Layers on a server and in files consist of whole units.
+/// Size of the unit in which memory is cached. Layers on servers and in files consist of such units, so it cannot
+/// change without their formats.
 inline constexpr std::uint64_t cache_line_bytes = 64;
 inline constexpr std::uint32_t cache_line_bits = 8 * cache_line_bytes;
 

@@ -129,7 +129,8 @@ class Words(CommandTest):
     def test_an_empty_value_is_the_value_and_not_the_next_word(self) -> None:
         self.write("lines", b"mine\n")
         self.refuse_all({"dedup --suspects= lines": "--suspects: empty value", "build --output= lines": "--output: empty value",
-                         "union --output= f f f": "--output: empty value"})  # fmt: skip
+                         "union --output= f f f": "--output: empty value", "build -o g --layout= lines": "--layout: empty value",
+                         "build -o g --hash '' lines": "--hash: empty value", "plan -n 1 -p 1% --scheme=": "--scheme: empty value"})  # fmt: skip
         self.assertEqual(self.read("lines"), b"mine\n")
         self.bloomery("build", "-q", "-o", "g", "-n", 10, "--note=", "lines")
         self.assertEqual(self.bloomery("check", "-c", "g", stdin=b"mine\n").out, b"1\n")
