@@ -340,7 +340,7 @@ void add_noisy(command_line& line) {
   k.positional("PREFIX", check_them.copies, "PREFIX for all its copies, or PREFIX.1 PREFIX.3 for some of them")
       .required()
       .file();
-  k.option("-i,--input", check_them.inputs.files, "FILE", "file with one key per line, may be repeated; default: stdin")
+  k.option("-i,--input", check_them.inputs.files, "FILE", "file with one key per line (repeatable); default: stdin")
       .file();
   add_key_shape(line, k, check_them.inputs);
   k.flag("-v,--invert", check_them.invert, "print the lines whose keys are certainly absent instead");

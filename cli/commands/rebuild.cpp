@@ -88,7 +88,7 @@ void add_rebuild(command_line& line) {
       line.root.subcommand("rebuild", "rebuild a filter from its key log with another capacity, rate or layout");
   auto& o = line.options_of(c, rebuild);
   c.positional("FILTER", o.filter, "file of the filter; its log is FILTER.log").required().file();
-  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate; default: the present target rate")
+  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "false-positive rate; default: the current target rate")
       .group(of_size);
   parsed(c, "-n,--capacity", o.capacity, parse_count, "N",
          "expected number of distinct keys; default: 25% more than now")

@@ -258,14 +258,18 @@ void add_push(command_line& line) {
   command& c = line.root.subcommand("push", "copy a filter from a file to Redis");
   auto& o = line.options_of(c, push);
   c.positional("FILE", o.file, "file of a filter with the layout split_block512 or blocked").required().file();
-  c.positional("ADDRESS", o.address, "address to copy to; an existing filter is extended").required().not_empty();
+  c.positional("ADDRESS", o.address, "address to copy to; if a filter exists there, the keys are added to it")
+      .required()
+      .not_empty();
   add_secret(c, o.secret);
   c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_life(c, o.sharing);
   add_server(c, o.server);
   c.example("bloomery push users.bloom redis://cache/users");
-  c.footer("A pulled copy of a scalable or sliding-window filter can only be pushed to an address without a filter.\n");
+  c.footer(
+      "A pulled copy of a scalable or sliding-window filter can only be pushed to an address where no filter "
+      "exists.\n");
   c.footer(addresses);
 }
 
