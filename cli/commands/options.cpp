@@ -108,7 +108,7 @@ void add_times(command& c, input_options& o) {
          else
            o.time.field = one(parse_fields(text, "--time-field"));
        },
-       "FIELD", "where to find the time: a field (4), several fields (4-5) or a JSON path (.time)")
+       "FIELD", "the field (4), fields (4-5) or JSON path (.time) with the time")
       .group(of_windows);
   c.option(
        "--time-format",

@@ -236,7 +236,7 @@ void add_plan(command_line& line) {
   c.option("--scheme", o.wanted.scheme, "NAME", "show the parameters that guava, pharo, python or perl would use")
       .suggest(scheme_names())
       .not_empty();
-  c.flag("--table", o.table, "print a table of typical sizes or, with --prefer, of the layouts for typical rates");
+  c.flag("--table", o.table, "print typical sizes or, with --prefer, layouts for typical rates");
   add_needs(c, o);
   const argument& redis =
       c.flag("--redis", o.redis, "plan a filter on Redis that many machines share").group("Filters on Redis");

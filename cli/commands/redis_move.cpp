@@ -258,7 +258,7 @@ void add_push(command_line& line) {
   command& c = line.root.subcommand("push", "copy a filter from a file to Redis");
   auto& o = line.options_of(c, push);
   c.positional("FILE", o.file, "file of a filter with the layout split_block512 or blocked").required().file();
-  c.positional("ADDRESS", o.address, "address to copy to; if a filter exists there, the keys are added to it")
+  c.positional("ADDRESS", o.address, "address to copy to; if a filter exists there, its keys are kept")
       .required()
       .not_empty();
   add_secret(c, o.secret);
