@@ -1,6 +1,8 @@
 // A parallel loop over numbered pieces of work. With one thread everything runs in the calling thread.
 #pragma once
 
+#include <bloomery/detail/joined_threads.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -34,15 +36,14 @@ void parallel_for(unsigned threads, std::uint64_t pieces, Work work) {
       if (!has_failed.exchange(true)) failure = std::current_exception();
     }
   };
-  std::vector<std::thread> others;  // not std::jthread, which libc++ lacks
-  others.reserve(std::max(1u, threads) - 1);
+  detail::joined_threads others;
   try {
-    for (unsigned worker = 1; worker < threads && worker < pieces; ++worker) others.emplace_back(run, worker);
+    for (unsigned worker = 1; worker < threads && worker < pieces; ++worker) others.start(run, worker);
   } catch (const std::exception&) {
     // The system creates no more threads: the existing ones do all the work.
   }
   run(0);
-  for (std::thread& other : others) other.join();
+  others.join();
   if (failure) std::rethrow_exception(failure);
 }
 

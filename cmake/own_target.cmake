@@ -3,6 +3,11 @@
 # In fuzz builds only the libraries and the fuzz targets are instrumented, because instrumentation costs time.
 function(bloomery_own_target name)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wconversion -Wshadow $<$<BOOL:${BLOOMERY_WERROR}>:-Werror>)
+  if(EMSCRIPTEN)
+    # std::size_t has 32 bits there. Sizes in files are 64-bit numbers that are checked against the size of the file,
+    # and the module opens no file above 1 GiB.
+    target_compile_options(${name} PRIVATE -Wno-shorten-64-to-32 -Wno-sign-conversion -Wno-c++11-narrowing)
+  endif()
   if(BLOOMERY_BUILD_FUZZ AND name MATCHES "^(bloomery|bloomery_redis|fuzz_.*)$")
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link -fno-sanitize-coverage=stack-depth)
   endif()

@@ -10,6 +10,7 @@
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/filter_kind.hpp>
 #include <bloomery/detail/fuse.hpp>
+#include <bloomery/detail/joined_threads.hpp>
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
@@ -166,8 +167,8 @@ class static_filter {
         hash64s_of(some, hash64s.data() + begin + first);
       });
     };
-    std::vector<std::jthread> others;
-    for (std::size_t part = 1; part < parts; ++part) others.emplace_back(work, part);
+    detail::joined_threads others;
+    for (std::size_t part = 1; part < parts; ++part) others.start(work, part);
     work(0);
   }
 

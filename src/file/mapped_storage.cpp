@@ -5,6 +5,7 @@
 
 #include "file/format.hpp"
 #include "file/layers_file.hpp"
+#include "file/mapping.hpp"
 #include "file/open_file.hpp"
 #include "file/page_check.hpp"
 #include "file/publish.hpp"
@@ -14,6 +15,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -85,25 +87,6 @@ void each_checksum(const Bytes& from, const format::extents& parts, const std::s
   }
 }
 
-// An owned memory mapping.
-struct mapping {
-  std::uint8_t* at = nullptr;
-  std::uint64_t bytes = 0;
-
-  mapping() = default;
-  mapping(int fd, std::uint64_t length, bool writable, const std::string& path) : bytes(length) {
-    void* mapped = ::mmap(nullptr, length, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
-    if (mapped == MAP_FAILED) posix::fail("map", path);
-    at = static_cast<std::uint8_t*>(mapped);
-    ::madvise(at, bytes, MADV_RANDOM);  // keys are at random positions, so readahead is useless
-  }
-  mapping(mapping&& other) noexcept : at(std::exchange(other.at, nullptr)), bytes(other.bytes) {}
-  mapping& operator=(mapping&&) = delete;
-  ~mapping() {
-    if (at != nullptr) ::munmap(at, bytes);
-  }
-};
-
 // Enables readahead during its lifetime, for a sequential pass over the bytes.
 class reading_through {
  public:
@@ -164,6 +147,7 @@ file_check resolved(file_check check, const format::open_file& head, bool writab
   constexpr std::uint64_t small = std::uint64_t{32} << 20;  // verified in about 5 ms
   if (!head.fields.info.clean) return file_check::header;   // the checksums are outdated
   if (check != file_check::automatic && check != file_check::on_use) return check;
+  if (mapping::reads_at_once) return file_check::payload;
   if (writable) return file_check::payload;  // a damaged page that changes would get a valid checksum
   if (check == file_check::on_use) return check;
   return head.fields.parts.payload_bytes <= small ? file_check::payload : file_check::on_use;

@@ -10,6 +10,7 @@
 // Where partitions do not pay, two threads share the work (insert_by_two.hpp).
 #include <bloomery/detail/bulk_insert.hpp>
 
+#include <bloomery/detail/joined_threads.hpp>
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/memory.hpp>
@@ -59,22 +60,13 @@ constexpr std::uint64_t enough_for_regions = std::uint64_t{64} << 20;
 // With smaller regions, each partition would be loaded into the cache for too few keys.
 constexpr std::size_t fewest_in_region = 512;
 
-// Threads that are joined by the destructor.
-struct joined_threads {
-  std::vector<std::thread> all;
-  ~joined_threads() {
-    for (std::thread& one : all) one.join();
-  }
-};
-
 // Calls work(0) .. work(threads - 1), each in its own thread if possible. work must not throw.
 template <class Work>
 void in_threads(unsigned threads, Work work) {
-  joined_threads others;
+  detail::joined_threads others;
   unsigned started = 1;
   try {
-    others.all.reserve(threads);
-    for (; started < threads; ++started) others.all.emplace_back(work, started);
+    for (; started < threads; ++started) others.start(work, started);
   } catch (const std::exception&) {
     // No more threads available: this thread does their work.
   }

@@ -12,6 +12,7 @@
 // A repeated hash can never be peeled. If a partition fails, it is sorted and duplicates are removed; then construction
 // starts again with the number of partitions for the distinct keys. So the bytes depend on the set of keys only.
 #include <bloomery/detail/fuse.hpp>
+#include <bloomery/detail/joined_threads.hpp>
 
 #include <bloomery/error.hpp>
 
@@ -83,10 +84,10 @@ void in_threads(unsigned threads, Work work) {
     }
   };
   {
-    std::vector<std::jthread> others;
+    detail::joined_threads others;
     unsigned started = 1;
     try {
-      for (; started < threads; ++started) others.emplace_back(guarded, started);
+      for (; started < threads; ++started) others.start(guarded, started);
     } catch (const std::exception&) {
       // No more threads available: this thread does their work.
     }

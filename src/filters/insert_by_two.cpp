@@ -52,7 +52,7 @@ class two_threads {
         write_hash64s_(write_hash64s),
         last_below_middle_(last_below_middle(target)),
         ranges_{{{0, count / 2}, {count / 2, count}}},
-        memory_(std::make_unique_for_overwrite<std::uint64_t[]>(8 * queue_keys)) {
+        memory_(new std::uint64_t[8 * queue_keys]) {  // not initialized
     std::uint64_t* at = memory_.get();
     for (auto& set : sets_) {
       for (queues& of_thread : set) {

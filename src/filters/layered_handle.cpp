@@ -198,7 +198,10 @@ layered_params params_of(const scalable_layers& from, params p, std::string meta
 
 layered_filter::layered_filter(const scalable_layers& from, params p, std::string metadata)
     : layered_filter(params_of(from, std::move(p), std::move(metadata)), list_of(from)) {
-  for (std::size_t i = 0; i < layers_.size(); ++i) std::ranges::copy(from.bytes_of(i), bytes_of(i).begin());
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const auto bytes = from.bytes_of(i);
+    std::copy(bytes.begin(), bytes.end(), bytes_of(i).begin());
+  }
 }
 
 std::unique_ptr<filter_handle> make_handle(layered_filter filter) {

@@ -5,6 +5,8 @@
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/hash.hpp>
 
+#include <bloomery/detail/joined_threads.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -98,10 +100,10 @@ measured_rate measure(key_kind kind, std::uint64_t queries, std::uint64_t seed, 
       if (!has_failed.exchange(true)) failure = std::current_exception();
     }
   };
-  std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < lookups.size(); ++i) others.emplace_back([&, i] { work(lookups[i]); });
+  detail::joined_threads others;
+  for (std::size_t i = 1; i < lookups.size(); ++i) others.start([&, i] { work(lookups[i]); });
   work(lookups.front());
-  others.clear();
+  others.join();
   if (failure) std::rethrow_exception(failure);
   return {asked, hits};
 }

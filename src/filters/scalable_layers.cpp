@@ -406,7 +406,8 @@ scalable_layers::scalable_layers(const layered_filter& copy) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (i > 0) impl_->add(plans[i]);
     impl_->newest().size = copy.layers()[i].keys;
-    std::ranges::copy(copy.bytes_of(i), impl_->newest().storage.data());
+    const auto bytes = copy.bytes_of(i);
+    std::copy(bytes.begin(), bytes.end(), impl_->newest().storage.data());
   }
 }
 

@@ -71,12 +71,7 @@ std::string text_of(int fd, const std::string& path, std::size_t most) {
 
 secret_key random_secret() {
   key_bytes bytes;
-  for (std::size_t filled = 0; filled < bytes.size();) {
-    const ssize_t got = ::getrandom(bytes.data() + filled, bytes.size() - filled, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) posix::fail("get random bytes", "the system");
-    filled += static_cast<std::size_t>(got);
-  }
+  if (::getentropy(bytes.data(), bytes.size()) != 0) posix::fail("get random bytes", "the system");
   return key_of(bytes);
 }
 

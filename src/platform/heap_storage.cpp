@@ -13,7 +13,11 @@ namespace bloomery {
 namespace {
 
 constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;
+#if defined(__EMSCRIPTEN__)
+constexpr std::uint64_t mapped_from = ~std::uint64_t{0};  // its mmap cannot unmap a part
+#else
 constexpr std::uint64_t mapped_from = std::uint64_t{256} << 10;
+#endif
 constexpr std::align_val_t cache_line{64};
 
 constexpr const char* what = "a filter in memory";

@@ -1,104 +1,13 @@
-// Limits on memory: MemAvailable, control groups, resource limits and the commit limit.
+// The errors if a size exceeds the memory.
 #include "platform/memory.hpp"
 
 #include <bloomery/error.hpp>
 
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <fstream>
-#include <limits>
-#include <map>
-#include <optional>
-#include <sstream>
+#include <string>
+#include <utility>
 
 namespace bloomery {
 namespace {
-
-constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
-
-std::uint64_t rest(std::uint64_t most, std::uint64_t used) { return most > used ? most - used : 0; }
-
-// The named numbers of a file with lines such as "MemAvailable: 1024 kB" or "active_file 4096".
-std::map<std::string, std::uint64_t> named_numbers(const std::string& path) {
-  std::map<std::string, std::uint64_t> numbers;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string name;
-    std::uint64_t number = 0;
-    std::string unit;
-    if (!(words >> name >> number)) continue;
-    if (name.ends_with(':')) name.pop_back();
-    numbers[name] = words >> unit && unit == "kB" && number < unlimited >> 10 ? number << 10 : number;
-  }
-  return numbers;
-}
-
-std::uint64_t number_in(const std::map<std::string, std::uint64_t>& numbers, const std::string& name) {
-  const auto found = numbers.find(name);
-  return found == numbers.end() ? 0 : found->second;
-}
-
-// The number in a file; none if the file does not exist, or says "max".
-std::optional<std::uint64_t> number_in(const std::string& path) {
-  std::ifstream file(path);
-  std::uint64_t number = 0;
-  return file >> number ? std::optional(number) : std::nullopt;
-}
-
-void lower(memory_budget& budget, std::uint64_t bytes, memory_limit limit) {
-  if (bytes < budget.bytes) budget = {bytes, limit};
-}
-
-// The file names of one version of control groups.
-struct group_files {
-  const char* folder;  // of the hierarchy
-  const char* most;
-  const char* used;
-  const char* cached[2];  // in memory.stat
-};
-
-constexpr group_files version_1{
-    "/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", {"total_active_file", "total_inactive_file"}};
-constexpr group_files version_2{"", "/memory.max", "/memory.current", {"active_file", "inactive_file"}};
-
-// Calls `with(files, folder)` for each control group of this process that may limit memory. In a container, /proc may
-// give the group's path on the host, while the container sees its own group as the root. So all parent folders of the
-// path are tried as well, which nested groups require anyway.
-template <class With>
-void for_each_group(const system_folders& from, With with) {
-  std::ifstream list(from.proc + "/self/cgroup");
-  for (std::string line; std::getline(list, line);) {  // number:controllers:path
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool is_version_2 = controllers == ",,";
-    if (!is_version_2 && controllers.find(",memory,") == std::string::npos) continue;
-    const group_files& files = is_version_2 ? version_2 : version_1;
-    std::string path = line.substr(second + 1);
-    while (path.ends_with('/')) path.pop_back();
-    for (;;) {
-      with(files, from.groups + files.folder + path);
-      const std::size_t slash = path.rfind('/');
-      if (slash == std::string::npos) break;
-      path.resize(slash);
-    }
-  }
-}
-
-std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
-
-memory_budget physical_memory() {
-  return {static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * page_size(), memory_limit::machine};
-}
-
-std::uint64_t limit_of(decltype(RLIMIT_AS) resource) {
-  rlimit limit{};
-  return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : unlimited;
-}
 
 // A size in whole MiB, or KiB if it is small. Needed sizes are rounded up, available sizes down.
 std::string size_text(std::uint64_t bytes, bool up) {
@@ -131,39 +40,6 @@ const char* name_of(memory_limit limit) noexcept {
     case memory_limit::commit: return "commit limit, vm.overcommit_memory";
   }
   return "";
-}
-
-memory_budget memory_capacity(const system_folders& from) {
-  memory_budget budget = physical_memory();
-  for_each_group(from, [&](const group_files& files, const std::string& folder) {
-    if (const auto most = number_in(folder + files.most)) lower(budget, *most, memory_limit::control_group);
-  });
-  return budget;
-}
-
-memory_budget available_memory(const system_folders& from) {
-  memory_budget budget = physical_memory();
-  const auto machine = named_numbers(from.proc + "/meminfo");
-  if (machine.contains("MemAvailable")) budget.bytes = number_in(machine, "MemAvailable");
-  for_each_group(from, [&](const group_files& files, const std::string& folder) {
-    const auto most = number_in(folder + files.most);
-    if (!most || *most >= physical_memory().bytes) return;
-    const auto facts = named_numbers(folder + "/memory.stat");
-    const std::uint64_t cached = number_in(facts, files.cached[0]) + number_in(facts, files.cached[1]);
-    const std::uint64_t used = rest(number_in(folder + files.used).value_or(0), cached);
-    lower(budget, rest(*most, used), memory_limit::control_group);
-  });
-  const auto process = named_numbers(from.proc + "/self/status");
-  if (const std::uint64_t most = limit_of(RLIMIT_AS); most != unlimited) {
-    lower(budget, rest(most, number_in(process, "VmSize")), memory_limit::address_space);
-  }
-  if (const std::uint64_t most = limit_of(RLIMIT_DATA); most != unlimited) {
-    lower(budget, rest(most, number_in(process, "VmData")), memory_limit::data_segment);
-  }
-  if (number_in(from.proc + "/sys/vm/overcommit_memory") == 2) {
-    lower(budget, rest(number_in(machine, "CommitLimit"), number_in(machine, "Committed_AS")), memory_limit::commit);
-  }
-  return budget;
 }
 
 memory_budget available_memory() { return available_memory(system_folders{}); }

@@ -337,7 +337,11 @@ void replacement::name_new_file() {
   if (temporary_.empty()) {
     named = link_as(path_);
   } else {
+#if defined(RENAME_NOREPLACE)
     named = ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0;
+#else
+    errno = ENOSYS;
+#endif
     if (!named && (errno == EINVAL || errno == ENOSYS)) {
       named = ::link(temporary_.c_str(), path_.c_str()) == 0;
       if (named) ::unlink(temporary_.c_str());

@@ -4,7 +4,6 @@
 
 #include <bloomery/detail/export.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -66,7 +65,7 @@ class atomic_words {
  public:
   explicit atomic_words(std::uint8_t* bytes) noexcept : words_(reinterpret_cast<std::uint64_t*>(bytes)) {}
 
-  std::uint64_t load(std::uint64_t word) const noexcept { return at(word).load(std::memory_order_relaxed); }
+  std::uint64_t load(std::uint64_t word) const noexcept { return __atomic_load_n(words_ + word, __ATOMIC_RELAXED); }
 
   /// Not 0 if at least one of these bits of a pair is clear.
   std::uint64_t missing(std::uint64_t pair, const word_pair& bits) const noexcept {
@@ -87,15 +86,12 @@ class atomic_words {
   }
 
  private:
-  static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
-
-  std::atomic_ref<std::uint64_t> at(std::uint64_t word) const noexcept {
-    return std::atomic_ref<std::uint64_t>(words_[word]);
-  }
+  // The compiler's functions, because libc++ lacks std::atomic_ref before version 19.
+  static_assert(__atomic_always_lock_free(sizeof(std::uint64_t), nullptr));
 
   bool set_word(std::uint64_t word, std::uint64_t bits) const noexcept {
     if ((load(word) & bits) == bits) return false;
-    return (at(word).fetch_or(bits, std::memory_order_relaxed) & bits) != bits;
+    return (__atomic_fetch_or(words_ + word, bits, __ATOMIC_RELAXED) & bits) != bits;
   }
 
 #if defined(__x86_64__)
