@@ -15,6 +15,7 @@
 #   make format           format the sources with clang-format
 #   make lint             check include layers, formatting and wording; clang-tidy on files that differ from main
 #   make lint-all         the same with clang-tidy on all files; 20 minutes on two processors
+#   make page             build the playground's page for any static host, without a server: build/site
 #   make install          cmake --install, to PREFIX=/usr/local
 #   make clean            remove build/
 
@@ -27,13 +28,17 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 # More tests than processors: many tests wait for servers or the browser.
 export CTEST_PARALLEL_LEVEL = $(shell expr 2 '*' $(JOBS))
 
-.PHONY: build demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all install clean install-dependencies
+.PHONY: build page demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all install clean install-dependencies
 .NOTPARALLEL:
 .DEFAULT_GOAL := build
 
 build:
 	tools/install-dependencies build
 	cmake --workflow --preset release
+
+page:
+	tools/install-dependencies build page
+	cmake --workflow --preset wasm
 
 demo: build
 	tools/demo $(if $(FILE),"$(FILE)")
@@ -108,7 +113,7 @@ install: build
 	cmake --install build/release --prefix "$(PREFIX)"
 
 install-dependencies:
-	tools/install-dependencies build test
+	tools/install-dependencies build test page
 
 clean:
 	cmake -E rm -rf build

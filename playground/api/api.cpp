@@ -16,7 +16,6 @@
 #include <new>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -42,9 +41,10 @@ response error_response(const error& e) { return json_response(json_of(e), statu
 // The parts of a path: "/api/1/filters" has three.
 std::vector<std::string> parts_of(const std::string& path) {
   std::vector<std::string> parts;
-  std::istringstream text(path);
-  for (std::string part; std::getline(text, part, '/');) {
-    if (!part.empty()) parts.push_back(part);
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    if (end > at) parts.push_back(path.substr(at, end - at));
+    at = end + 1;
   }
   return parts;
 }

@@ -54,6 +54,9 @@ class api {
   /// Handles a request. Errors become responses.
   response handle(const request& r);
 
+  /// Adds an inspection, which gets the next number. Not while other threads use the API.
+  void add(std::unique_ptr<inspection> filter) { inspections_.push_back(std::move(filter)); }
+
   /// The queue of jobs. The program calls run_one() on it, or gives it to a job_thread
   /// (playground/host/own_thread.hpp).
   jobs& queued_jobs() noexcept { return jobs_; }

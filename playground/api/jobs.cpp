@@ -9,9 +9,12 @@
 namespace bloomery::playground {
 
 void job_watch::done(std::uint64_t more) {
-  const std::lock_guard lock(turn_);
-  if (cancelled_ || std::chrono::steady_clock::now() - asked_ > most_idle) throw cancelled();
-  done_ += more;
+  {
+    const std::lock_guard lock(turn_);
+    if (cancelled_ || std::chrono::steady_clock::now() - asked_ > most_idle) throw cancelled();
+    done_ += more;
+  }
+  if (when_progressed_) when_progressed_();
 }
 
 void job_watch::total(std::uint64_t all) {
@@ -52,6 +55,7 @@ bool jobs::run_one() {
     if (next == entries_.end()) return false;
     work = std::exchange(next->work, nullptr);
     watch = next->watch;
+    watch->when_progressed_ = when_progressed_;
   }
   const auto end = [&](const char* state, json result, json problem) {
     const std::lock_guard lock(watch->turn_);
@@ -80,6 +84,11 @@ bool jobs::run_one() {
 void jobs::when_added(std::function<void()> call) {
   const std::lock_guard lock(turn_);
   when_added_ = std::move(call);
+}
+
+void jobs::when_progressed(std::function<void()> call) {
+  const std::lock_guard lock(turn_);
+  when_progressed_ = std::move(call);
 }
 
 void jobs::cancel_all() {

@@ -35,6 +35,7 @@ class job_watch {
   std::uint64_t done_ = 0;
   std::uint64_t total_ = 0;
   bool cancelled_ = false;
+  std::function<void()> when_progressed_;
   std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
   json result_ = nullptr;
   json error_ = nullptr;
@@ -69,6 +70,10 @@ class jobs {
   /// Calls `call` after each add(), in the thread that adds; it must not use this queue. Empty: no call any more.
   void when_added(std::function<void()> call);
 
+  /// Calls `call` whenever a job that starts from now on progresses, in the thread that runs it; it may use this queue.
+  /// Empty: no call any more.
+  void when_progressed(std::function<void()> call);
+
   /// Cancels the job that runs and those that wait.
   void cancel_all();
 
@@ -81,6 +86,7 @@ class jobs {
   };
   std::mutex turn_;
   std::function<void()> when_added_;
+  std::function<void()> when_progressed_;
   std::deque<entry> entries_;  // the oldest first
 };
 

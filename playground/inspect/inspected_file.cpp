@@ -129,17 +129,18 @@ class inspected_file final : public watched {
 
   // Whether ask() may refuse the file for its pages.
   bool is_damaged() {
-    const std::unique_ptr<filter_handle> filter =
-        of_one_layer(open_filter(name(), {.check = file_check::on_use, .facts_only = true}));
-    const app::readable_while_cut readable(filter->local()->bytes());
+    std::unique_ptr<filter_handle> filter;
+    std::optional<app::readable_while_cut> readable;
     bool matches = true;
     try {
-      filter->local()->verify([&](double) { return !ending() && !readable.was_cut(); });
+      filter = of_one_layer(open_filter(name(), {.check = file_check::on_use, .facts_only = true}));
+      readable.emplace(filter->local()->bytes());
+      filter->local()->verify([&](double) { return !ending() && !readable->was_cut(); });
     } catch (const error& e) {
       if (e.code() != errc::damaged) throw;
       matches = false;
     }
-    if (readable.was_cut()) throw_cut();
+    if (readable && readable->was_cut()) throw_cut();
     return !matches;
   }
 

@@ -6,8 +6,34 @@ import { defineConfig, loadEnv } from "vite";
 // page, so Host and Origin are rewritten.
 const playground = loadEnv("", ".", "BLOOMERY_").BLOOMERY_API ?? "http://127.0.0.1:8642";
 
+// The page without a server has the API in a worker, and may be in any folder of any server. Only its own files run.
+const here = loadEnv("", ".", "BLOOMERY_").BLOOMERY_HOST === "browser";
+const policy =
+  "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; " +
+  "img-src 'self' data: blob:; object-src 'none'; base-uri 'none'";
+
 export default defineConfig({
-  plugins: [svelte()],
+  plugins: [
+    svelte(),
+    {
+      name: "policy",
+      transformIndexHtml: () =>
+        here
+          ? [
+              {
+                tag: "meta",
+                attrs: { "http-equiv": "Content-Security-Policy", content: policy },
+                injectTo: "head-prepend",
+              },
+            ]
+          : [],
+    },
+  ],
+  base: here ? "./" : "/",
+  resolve: {
+    alias: { $host: `/src/host/${here ? "browser" : "server"}.ts` },
+  },
+  worker: { format: "es" },
   build: { target: "es2022", reportCompressedSize: true, chunkSizeWarningLimit: 900 },
   server: { proxy: { "/api": { target: playground, changeOrigin: true, headers: { origin: playground } } } },
 });

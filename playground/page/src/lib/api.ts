@@ -1,4 +1,5 @@
 // The API of docs/playground-api.md with types. All facts about filters on the page come from it.
+import { inspect, reach } from "$host";
 import { currentLanguage, t, type Word } from "./words.svelte";
 
 export type Key = string | { base64: string };
@@ -379,15 +380,19 @@ async function send(
   signal?: AbortSignal,
   last = false,
 ): Promise<Response> {
-  let answer: Response;
   const bytes = body instanceof Blob;
-  const call = fetch(`/api/1/${path}`, {
+  const call = reach(`/api/1/${path}`, {
     method,
     ...(body === undefined ? {} : { body: bytes ? body : JSON.stringify(body) }),
     ...(body === undefined || bytes ? {} : { headers: { "Content-Type": "application/json" } }),
     ...(signal ? { signal } : {}),
     ...(last ? { keepalive: true } : {}), // outlives the page
   });
+  return checked(path, call);
+}
+
+async function checked(path: string, call: Promise<Response>): Promise<Response> {
+  let answer: Response;
   underWay.set(call, path);
   try {
     answer = await call;
@@ -441,12 +446,16 @@ export const api = {
     ),
   search: (id: string, count: number, seed = "0") => json<Search>("POST", `filters/${id}/search`, { count, seed }),
   curve: (id: string) => json<{ points: Point[] }>("GET", `filters/${id}/curve`),
-  fileUrl: (id: string) => `/api/1/filters/${id}/file`,
+  file: async (id: string) => (await send("GET", `filters/${id}/file`)).blob(),
   start: <Result>(kind: string, body: object) => json<Job<Result>>("POST", "jobs", { kind, ...body }),
   job: <Result>(id: string, signal?: AbortSignal) => json<Job<Result>>("GET", `jobs/${id}`, undefined, signal),
   cancel: async (id: string) => void (await send("DELETE", `jobs/${id}`, undefined, undefined, true)),
   inspect: (number: number, after: number, signal?: AbortSignal) =>
     json<Inspection>("GET", `inspections/${number}?after=${after}`, undefined, signal),
+  /** Inspects a file of the reader; null: this host does not. */
+  inspectFile: inspect
+    ? async (file: File) => (await checked("", inspect!(file))).json() as Promise<{ number: number }>
+    : null,
   askInspected: (number: number, keys: Key[]) =>
     json<{ keys: KeyView[] }>("POST", `inspections/${number}/ask`, { keys }),
 };

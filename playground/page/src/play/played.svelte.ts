@@ -1,5 +1,6 @@
 // The state of the Play view: the filter, the steps to create it again, and the log. It survives changes of the view,
 // and actions that were started continue.
+import { reach } from "$host";
 import type { Key, State, Wanted } from "../lib/api";
 import { Journal, type Step } from "../lib/journal.svelte";
 import type { Marks } from "../lib/marks";
@@ -13,7 +14,7 @@ import { TypedKey } from "./typed-key.svelte";
 let inUse: Played | undefined;
 addEventListener("pagehide", (e) => {
   const id = inUse?.filter?.id;
-  if (id && !e.persisted) void fetch(`/api/1/filters/${id}`, { method: "DELETE", keepalive: true });
+  if (id && !e.persisted) void reach(`/api/1/filters/${id}`, { method: "DELETE", keepalive: true });
 });
 
 /** Makes `played` the one in use; returns the previous one. */

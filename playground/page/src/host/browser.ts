@@ -1,0 +1,125 @@
+// The host of a page without a server: requests go to workers instead of a server.
+//
+// One machine has the filters and the inspected files. Each job has a machine of its own, because a job occupies it
+// until its end; to cancel the job, the machine is ended. Jobs run one after the other, so that each is measured alone.
+import type { Inspect, Reach } from "./host";
+import { Machine, type Answer } from "./machine";
+
+let filters: Machine | undefined;
+
+function machine(): Machine {
+  filters ??= new Machine(undefined, () => (filters = undefined));
+  return filters;
+}
+
+function response({ status, type, body }: Answer): Response {
+  return new Response(status === 204 ? null : body, { status, headers: { "Content-Type": type } });
+}
+
+function aborted(): DOMException {
+  return new DOMException("aborted", "AbortError");
+}
+
+// ---- jobs -----------------------------------------------------------------------------------------------------------
+
+interface Job {
+  machine: Machine;
+  state: string; // as the API describes it
+}
+
+const jobs = new Map<string, Job>();
+const queue: string[] = [];
+let running: string | undefined;
+
+function runNext(): void {
+  running = queue.shift();
+  if (running) jobs.get(running)!.machine.run(running);
+}
+
+function leave(id: string): void {
+  if (running === id) runNext();
+  else if (queue.includes(id)) queue.splice(queue.indexOf(id), 1);
+}
+
+function stateOf(job: Job): Response {
+  return new Response(job.state, { status: 200, headers: { "Content-Type": "application/json" } });
+}
+
+async function start(path: string, body: string): Promise<Response> {
+  let id = "";
+  const made = new Machine(
+    (state) => {
+      jobs.get(id)!.state = state;
+      const now = (JSON.parse(state) as { state: string }).state;
+      if (now === "running" || now === "waiting") return;
+      made.end();
+    },
+    () => {
+      // Without a last state, the machine failed; the job is unknown from now on.
+      const state = jobs.get(id)?.state ?? "";
+      if (/^\{"id":"\w+","kind":"\w+","state":"(running|waiting)"/.test(state)) jobs.delete(id);
+      leave(id);
+    },
+  );
+  const answer = await made.ask({ method: "POST", path, body });
+  if (answer.status >= 300) {
+    made.end();
+    return response(answer);
+  }
+  const state = new TextDecoder().decode(answer.body);
+  id = (JSON.parse(state) as { id: string }).id;
+  jobs.set(id, { machine: made, state });
+  queue.push(id);
+  if (!running) runNext();
+  return response(answer);
+}
+
+// ---- requests -------------------------------------------------------------------------------------------------------
+
+/** Requests that wait for a new state of an inspected file. */
+const waiting = new Set<() => void>();
+
+/** Waits until a file is read again, or the caller has given up. */
+function news(signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((done) => {
+    const wake = () => {
+      waiting.delete(wake);
+      signal?.removeEventListener("abort", wake);
+      done();
+    };
+    waiting.add(wake);
+    signal?.addEventListener("abort", wake);
+  });
+}
+
+export const reach: Reach = async (path, init) => {
+  const method = init.method ?? "GET";
+  const signal = init.signal ?? undefined;
+  const body = init.body instanceof Blob ? await init.body.arrayBuffer() : (init.body as string | undefined);
+  if (path === "/api/1/jobs" && method === "POST") return start(path, body as string);
+  const id = /^\/api\/1\/jobs\/(\w+)$/.exec(path)?.[1];
+  const job = id === undefined ? undefined : jobs.get(id);
+  if (job && method === "GET") return stateOf(job);
+  if (job && method === "DELETE") {
+    jobs.delete(id!);
+    job.machine.end();
+    return new Response(null, { status: 204 });
+  }
+  for (;;) {
+    const answer = await machine().ask({ method, path, ...(body === undefined ? {} : { body }) }, signal);
+    if (signal?.aborted) throw aborted();
+    const after = Number(/^\/api\/1\/inspections\/\d+\?after=(\d+)$/.exec(path)?.[1] ?? 0);
+    if (after === 0 || answer.status !== 200) return response(answer);
+    if ((JSON.parse(new TextDecoder().decode(answer.body)) as { version: number }).version > after) {
+      return response(answer);
+    }
+    await news(signal);
+    if (signal?.aborted) throw aborted();
+  }
+};
+
+export const inspect: Inspect | null = async (file) => {
+  const answer = await machine().ask({ inspect: file });
+  for (const wake of waiting) wake();
+  return response(answer);
+};
