@@ -20,6 +20,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import fs from "node:fs";
+import http from "node:http";
 import { createRequire } from "node:module";
 import os from "node:os";
 import path from "node:path";
@@ -28,6 +29,7 @@ import { after, test as nodeTest } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import zlib from "node:zlib";
 
 export const source = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const binary = path.resolve(process.env.BLOOMERY ?? path.join(source, "build/dev/bloomery"));
@@ -64,13 +66,35 @@ if (!browserFile) {
 
 // ---- the server ----
 
+const types = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".wasm": "application/wasm",
+};
+
+/** Serves the files of a folder and nothing else, as any host of static pages: at the root, and in the folder /sub. */
+async function serveFiles(folder) {
+  const host = http.createServer((asked, answer) => {
+    const name = decodeURIComponent(new URL(asked.url, "http://host").pathname).replace(/\/$/, "/index.html");
+    const file = path.join(folder, name.replace(/^\/sub\//, "/"));
+    const found = file.startsWith(folder) && fs.existsSync(file);
+    const type = types[path.extname(file)] ?? "text/plain";
+    answer.writeHead(found ? 200 : 404, { "content-type": type, "content-encoding": "gzip" });
+    answer.end(zlib.gzipSync(found ? fs.readFileSync(file) : "not found", { level: 9 }));
+  });
+  await new Promise((done) => host.listen(0, "127.0.0.1", done));
+  return { said: "", url: `http://127.0.0.1:${host.address().port}`, end: () => host.close() };
+}
+
 /** Starts the command in a folder and waits for the address that it prints. */
 async function serve(folder, files) {
   const child = spawn(binary, ["playground", "--no-open", "--port", "0", ...files], {
     cwd: folder,
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const server = { child, said: "", url: "" };
+  const server = { child, said: "", url: "", end: () => stop(child) };
   child.stderr.on("data", (text) => (server.said += text));
   await new Promise((resolve, reject) => {
     const limit = setTimeout(() => reject(new Error(`no address within 30 s. ${server.said}`)), 30_000);
@@ -102,12 +126,6 @@ async function stop(child) {
 /** Serves the page from a folder instead of from the command, with the same security policy. */
 async function shownFrom(folder, context, url) {
   const rules = (await fetch(url)).headers.get("content-security-policy") ?? "";
-  const types = {
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript",
-    ".css": "text/css",
-    ".svg": "image/svg+xml",
-  };
   await context.route(/^[^?]*$/, (route) => {
     const name = new URL(route.request().url()).pathname.replace(/\/$/, "/index.html");
     const file = path.join(folder, name);
@@ -123,11 +141,11 @@ async function shownFrom(folder, context, url) {
  * A server and a browser for the tests of this file.
  *
  * filters: files or addresses to inspect, or a function (folder, command) that creates them in an empty folder and
- * returns their names. Returns { test, command, url, folder }: url() is the server's address, and
+ * returns their names. site: the folder of a page without a server, to test instead. Returns { test, command, url, folder }: url() is the server's address, and
  * command("plan", "-n", "1000") runs the command in the folder and returns its standard output. The last argument may
  * be { input: "a\nb\n" }.
  */
-export function playground({ filters = [] } = {}) {
+export function playground({ filters = [], site } = {}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "bloomery-page-"));
   let server;
   let browser;
@@ -144,7 +162,8 @@ export function playground({ filters = [] } = {}) {
   }
 
   async function start() {
-    server = await serve(folder, typeof filters === "function" ? await filters(folder, command) : filters);
+    const named = typeof filters === "function" ? await filters(folder, command) : filters;
+    server = site ? await serveFiles(site) : await serve(folder, named);
     browser = await packages()("playwright-core").chromium.launch({
       executablePath: browserFile,
       args: [
@@ -158,13 +177,13 @@ export function playground({ filters = [] } = {}) {
     clearTimeout(idle);
     starting = undefined;
     await browser?.close();
-    if (server) await stop(server.child);
+    await server?.end();
   }
   after(end);
 
   // Last resort; a browser exits by itself when its pipe closes.
   process.on("exit", () => {
-    if (server?.child.exitCode === null) server.child.kill("SIGKILL");
+    if (server?.child?.exitCode === null) server.child.kill("SIGKILL");
     fs.rmSync(folder, { recursive: true, force: true });
   });
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
@@ -227,7 +246,7 @@ export function playground({ filters = [] } = {}) {
           `FAILED: ${name}\n  at: ${page.url()}\n  picture: ${taken}\n  the page: ${troubles.join("\n    ") || "no complaint"}`,
         );
         console.error(
-          `  the server: ${server.said.trim()}${server.child.exitCode === null ? "" : ` (it ended: ${server.child.exitCode})`}`,
+          `  the server: ${server.said.trim()}${server.child?.exitCode == null ? "" : ` (it ended: ${server.child.exitCode})`}`,
         );
         throw e;
       } finally {

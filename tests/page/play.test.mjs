@@ -14,12 +14,11 @@ import {
   tableOf,
   tabTo,
 } from "./browser.mjs";
-import { cities, numbered, PlayView } from "./play_view.mjs";
+import { cities, numbered, PlayView, fileOf } from "./play_view.mjs";
 
 const { test, command, folder } = playground();
 
 /** A file for a file input. */
-const fileOf = (name, content) => ({ name, mimeType: "text/plain", buffer: Buffer.from(content) });
 
 // ---- the filter ----
 
@@ -383,7 +382,7 @@ for (const dark of [false, true]) {
       ["--accent", "--unset"].map((name) => getComputedStyle(document.documentElement).getPropertyValue(name)),
     );
     const isDrawn = async (ones) => {
-      const cells = await page.request.get(`${await view.address()}/cells?from=0&count=48`);
+      const cells = await page.request.get(`${view.address()}/cells?from=0&count=48`);
       const values = [...(await cells.body())];
       assert.equal(values.filter(Boolean).length, ones);
       const wanted = values.map((value) => (value ? set : unset));

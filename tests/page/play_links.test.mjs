@@ -218,7 +218,7 @@ test("A filter that the server deleted can be created again", { expects: [/statu
   const view = new PlayView(page);
   await view.open(cities);
   const before = await view.setBits.innerText();
-  await page.request.delete(await view.address());
+  await page.request.delete(view.address());
   await view.key.fill("Paris");
   await view.press("Create it again");
   await view.told(/2 keys carried over/);

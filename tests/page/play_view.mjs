@@ -7,9 +7,17 @@ export const cities = "/#play?scheme=pharo&capacity=10&rate=0.1&keys=Madrid,Barc
 /** The text of numbered lines. */
 export const numbered = (count, end = "\n") => Array.from({ length: count }, (_, i) => `line ${i}${end}`).join("");
 
+/** A file for a form. */
+export const fileOf = (name, content) => ({ name, mimeType: "text/plain", buffer: Buffer.from(content) });
+
 export class PlayView {
+  #address = "";
+
   constructor(page) {
     this.page = page;
+    page.on("request", (asked) => {
+      this.#address = /^.*\/api\/1\/filters\/\w{32}/.exec(asked.url())?.[0] ?? this.#address;
+    });
     this.key = page.getByRole("textbox", { name: "Key", exact: true });
     this.bits = page.getByRole("slider", { name: /^Bits of the filter/ });
     this.canvas = page.locator("canvas");
@@ -75,12 +83,10 @@ export class PlayView {
 
   async download(file) {
     const coming = this.page.waitForEvent("download");
-    await this.page.getByRole("link", { name: "Download" }).click();
+    await this.press("Download");
     await (await coming).saveAs(file);
   }
 
-  /** The address of the filter in the API. */
-  async address() {
-    return (await this.page.getByRole("link", { name: "Download" }).getAttribute("href")).replace(/\/file$/, "");
-  }
+  /** The address of the last filter that the page asked the server about. */
+  address = () => this.#address;
 }

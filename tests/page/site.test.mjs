@@ -1,0 +1,219 @@
+// The page without a server: the API runs in the browser, as a WebAssembly module. The journeys of the other files use
+// the same page; these show that its host keeps the same promises, and answers as the command does.
+//
+// Environment: BLOOMERY_SITE, the folder of the page; build/site
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import process from "node:process";
+import { test as nodeTest } from "node:test";
+import { pathToFileURL } from "node:url";
+import { becomes, eventually, gone, noSeriousFindings, playground, source, tableOf, words } from "./browser.mjs";
+import { fileOf, PlayView } from "./play_view.mjs";
+
+const site = path.resolve(process.env.BLOOMERY_SITE ?? path.join(source, "build/site"));
+if (!fs.existsSync(site)) {
+  console.log(`SKIP: there is no ${site}: run make page`);
+  process.exit(77);
+}
+const { test, command, folder } = playground({ site });
+const en = words("en");
+const at = (name) => path.join(folder, name);
+
+test("The first chapter works in any folder of a host, and weighs less than 450 kB", async (page) => {
+  const answers = [];
+  page.on("requestfinished", (one) => answers.push(one.sizes()));
+  await page.goto("/sub/#learn/1");
+  await page.getByRole("button", { name: en("learn.ask", { key: "Madrid" }) }).click();
+  await becomes(page.locator(".said").first(), /certainly never/);
+  const bytes = (await Promise.all(answers)).reduce((sum, one) => sum + one.responseBodySize, 0);
+  assert(bytes > 200_000 && bytes < 450_000, `${bytes} bytes`);
+  await noSeriousFindings(page);
+});
+
+test("A filter of the page is a file for the command, and the reverse", async (page) => {
+  const view = new PlayView(page);
+  await view.open();
+  await view.field("Keys (n)").fill("40");
+  await view.field("FPR (p)").fill("20%");
+  await view.layout.selectOption("blocked");
+  await view.told(/New filter: 512 bits/);
+  for (const one of ["alice", "bob", "München"]) await view.add(one);
+  await view.addresses.fill("30");
+  await view.press("Add random addresses");
+  await view.told(/Added 30 keys/);
+  const all = ["alice", "bob", "München", ...Array.from({ length: 25 }, (_, i) => `absent ${i}`)];
+  const maybe = [];
+  for (const one of all) if ((await view.ask(one)) === "maybe") maybe.push(one);
+  await view.download(at("made.bloom"));
+  assert.deepEqual((await command("check", "made.bloom", "-", { input: `${all.join("\n")}\n` })).split("\n").slice(0, -1), maybe);
+
+  await command("build", "-o", "built.bloom", "-n", "100", "-p", "0.001", { input: "alice\nbob\n" });
+  await page.getByLabel("Open a file").setInputFiles(at("built.bloom"));
+  await view.told(/Opened built\.bloom/);
+  assert.equal(await view.ask("alice"), "maybe");
+  assert.equal(await view.ask("mallory"), "no");
+  await page.getByLabel("Open a file").setInputFiles(fileOf("notes.txt", "no filter"));
+  await becomes(page.getByRole("alert"), /^notes\.txt: not a bloomery/);
+});
+
+test("An experiment runs in the browser, can be cancelled, and the next one starts", { limit: 60 }, async (page) => {
+  await page.goto("/#measure?n=1000&p=1%25");
+  const panel = page.locator("section").first();
+  const start = panel.getByRole("button", { name: en("measure.start"), exact: true });
+  await start.click();
+  await becomes(panel.locator("form [role=status]"), en("measure.done"), 40);
+  assert((await tableOf(panel.locator("figure"))).length > 5);
+  const benchmark = page.locator("section").nth(1);
+  await benchmark.getByRole("button", { name: en("measure.start"), exact: true }).click();
+  await benchmark.getByRole("button", { name: en("measure.cancel"), exact: true }).click();
+  await becomes(benchmark.locator("form [role=status]"), en("measure.cancelled"));
+  await start.click();
+  await becomes(panel.locator("form [role=status]"), en("measure.done"), 40);
+});
+
+test("A filter file of the reader is inspected, again after a change, and others are refused", async (page) => {
+  await command("build", "-o", "seen.bloom", "-n", "1000", "-p", "1%", { input: "alice\nbob\n" });
+  await page.goto("/#inspect");
+  const choose = page.getByLabel(en("inspect.own.choose"));
+  await choose.setInputFiles(fileOf("notes.txt", "no filter"));
+  await becomes(page.getByRole("alert"), /^notes\.txt: not a bloomery/);
+  await choose.setInputFiles(at("seen.bloom"));
+  await page.getByRole("heading", { name: "seen.bloom" }).waitFor();
+  await gone(page.getByRole("alert"));
+  const keys = () => page.locator("main").innerText();
+  await becomes(keys, /\b2\b/);
+  const facts = JSON.parse(await command("info", "--json", "seen.bloom"));
+  await becomes(keys, new RegExp(facts.bits.toLocaleString("en-US")));
+  await command("add", "seen.bloom", { input: Array.from({ length: 700 }, (_, i) => `key ${i}\n`).join("") });
+  await choose.setInputFiles(at("seen.bloom"));
+  const more = JSON.parse(await command("info", "--json", "seen.bloom"));
+  await becomes(keys, new RegExp(`${(100 * more.fill).toFixed(1)}%`));
+  fs.truncateSync(at("seen.bloom"), 5000);
+  await choose.setInputFiles(at("seen.bloom"));
+  await eventually(async () => assert.match(await keys(), /5,000|shorter|damaged/));
+});
+
+// ---- the module itself ----------------------------------------------------------------------------------------------
+
+/** The module in Node.js, whose handle() takes and returns what the API's requests do. */
+async function module() {
+  const assets = path.join(site, "../wasm/playground/wasm");
+  globalThis.self = globalThis; // it expects a worker
+  globalThis.importScripts = () => {};
+  globalThis.WorkerGlobalScope = Function;
+  globalThis.location = { href: pathToFileURL(`${assets}/`).href };
+  const { default: create } = await import(pathToFileURL(path.join(assets, "bloomery.mjs")).href);
+  const it = await create({ wasmBinary: fs.readFileSync(path.join(assets, "bloomery.wasm")), onProgress: () => {} });
+  const handle = (method, where, body = "") => {
+    const bytes = new TextEncoder().encode(body);
+    const place = it._malloc(bytes.length + 1);
+    it.HEAPU8.set(bytes, place);
+    const [name, query = ""] = where.split("?");
+    const types = ["string", "string", "string", "number", "number"];
+    const status = it.ccall("bloomery_handle", "number", types, [method, name, query, place, bytes.length]);
+    it._free(place);
+    const from = it._bloomery_body();
+    return { status, body: Buffer.from(it.HEAPU8.slice(from, from + it._bloomery_body_size())) };
+  };
+  return { handle, run: (job) => it.ccall("bloomery_run_job", null, ["string"], [job]) };
+}
+
+/** The API of the command, which gives the answers that the module's are compared with. */
+async function server() {
+  const child = spawn(process.env.BLOOMERY, ["playground", "--no-open", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  const url = await new Promise((done) => {
+    let said = "";
+    child.stdout.on("data", (text) => {
+      said += text;
+      const found = /^(http:\/\/\S+?)\/?\n/.exec(said);
+      if (found) done(found[1]);
+    });
+  });
+  const handle = async (method, where, body) => {
+    const answer = await fetch(url + where, { method, ...(body === undefined ? {} : { body }) });
+    return { status: answer.status, body: Buffer.from(await answer.arrayBuffer()) };
+  };
+  return { handle, end: () => child.kill("SIGTERM") };
+}
+
+/** JSON as values, other bytes as text, both without the filter's own ID. */
+function plain({ body }, id) {
+  const text = body.toString("latin1").replaceAll(id, "ID");
+  return /^[[{]/.test(text) ? JSON.parse(text) : text;
+}
+
+/** Whether two values are equal; fractions up to 1e-9 of them, because logarithms of two C libraries differ so much. */
+function alike(a, b) {
+  if (typeof a === "number" && typeof b === "number" && !Number.isInteger(a)) {
+    return Math.abs(a - b) <= 1e-9 * Math.abs(a);
+  }
+  if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return a === b;
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => name in b && alike(a[name], b[name]));
+}
+
+nodeTest("The module answers each request as the server does", async () => {
+  const here = await module();
+  const there = await server();
+  const parameters = [
+    { scheme: "pharo", capacity: 10, bits: 48, probes: 4 },
+    { scheme: "guava", capacity: 1000, rate: 0.03 },
+    ...["classic", "split_block", "split_block512", "blocked", "blocked_page", "counting"].map((layout) => ({
+      layout,
+      capacity: 500,
+      rate: 0.05,
+      seed: "7",
+    })),
+    { layout: "classic", hash: "murmur3", capacity: 500, rate: 0.001 },
+    { rate: 0.02, window_keys: 300 },
+    { capacity: 100, rate: 0.01, grows: true },
+    { capacity: 10, rate: 2 },
+    { layout: "no such" },
+  ];
+  const keys = JSON.stringify({ keys: ["Madrid", "北京", "", { base64: "//79" }, "a b"] });
+  const addresses = JSON.stringify({ addresses: { seed: "3", first: 5, count: 700 } });
+  const strangers = JSON.stringify({ addresses: { seed: "9", first: 0, count: 500 } });
+  let compared = 0;
+  try {
+    for (const wanted of parameters) {
+      const text = JSON.stringify(wanted);
+      const ids = [here.handle("POST", "/api/1/filters", text), await there.handle("POST", "/api/1/filters", text)].map(
+        (made) => (made.status === 201 ? JSON.parse(made.body).id : "0".repeat(32)),
+      );
+      const same = async (method, where, body) => {
+        const one = here.handle(method, where.replace("ID", ids[0]), body);
+        const other = await there.handle(method, where.replace("ID", ids[1]), body);
+        assert.equal(one.status, other.status, `${method} ${where} of ${text}`);
+        assert(alike(plain(one, ids[0]), plain(other, ids[1])), `${method} ${where} of ${text}: ${one.body} ${other.body}`);
+        ++compared;
+      };
+      await same("POST", "/api/1/plans", text);
+      for (const body of [keys, addresses]) await same("POST", "/api/1/filters/ID/add", body);
+      for (const body of [keys, strangers]) await same("POST", "/api/1/filters/ID/ask", body);
+      await same("POST", "/api/1/filters/ID/remove", JSON.stringify({ key: "Madrid" }));
+      await same("POST", "/api/1/filters/ID/search", JSON.stringify({ count: 20000, seed: "4" }));
+      for (const part of ["", "/cells?from=0&count=5000", "/fill?ranges=7", "/curve", "/file", "/keys?from=0&count=9"]) {
+        await same("GET", `/api/1/filters/ID${part}`);
+      }
+    }
+    const job = JSON.stringify({ kind: "analysis", filter: { capacity: 400, rate: 0.05 }, runs: 5, queries: 20000, seed: "2" });
+    const id = JSON.parse(here.handle("POST", "/api/1/jobs", job).body).id;
+    here.run(id);
+    const far = JSON.parse((await there.handle("POST", "/api/1/jobs", job)).body).id;
+    const results = [
+      JSON.parse(here.handle("GET", `/api/1/jobs/${id}`).body),
+      await eventually(async () => {
+        const said = JSON.parse((await there.handle("GET", `/api/1/jobs/${far}`)).body);
+        assert.equal(said.state, "done");
+        return said;
+      }),
+    ];
+    assert.equal(results[0].state, "done");
+    assert(alike(results[0].result, results[1].result));
+    assert(compared > 150, `${compared} requests`);
+  } finally {
+    there.end();
+  }
+});
