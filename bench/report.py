@@ -181,9 +181,9 @@ GOALS = [
     ("lookup one by one / Boost portable", SMALL, "bloomery LAYOUT: lookup single 1", PORTABLE[1:], (1.5, 2.0), 2.5),
     ("insert one by one / Boost native", ONE_M + TEN_M, "bloomery LAYOUT: insert single 1",
      ["boost BLOCK native: insert single 1"], 0.75, 1.0),
-    ("bulk lookup / Boost native, its quicker call", TEN_K, "bloomery LAYOUT: lookup bulk 1", NATIVE, (1.1, 1.45), (1.6, 1.9)),
-    ("bulk lookup / Boost native, its quicker call", ONE_M, "bloomery LAYOUT: lookup bulk 1", NATIVE, (1.25, 1.45), (1.6, 1.9)),
-    ("bulk lookup / Boost portable, its quicker call", SMALL, "bloomery LAYOUT: lookup bulk 1", PORTABLE, 2.8, 3.5),
+    ("bulk lookup / Boost native, using the faster of its two calls", TEN_K, "bloomery LAYOUT: lookup bulk 1", NATIVE, (1.1, 1.45), (1.6, 1.9)),
+    ("bulk lookup / Boost native, using the faster of its two calls", ONE_M, "bloomery LAYOUT: lookup bulk 1", NATIVE, (1.25, 1.45), (1.6, 1.9)),
+    ("bulk lookup / Boost portable, using the faster of its two calls", SMALL, "bloomery LAYOUT: lookup bulk 1", PORTABLE, 2.8, 3.5),
     ("bulk lookup / Boost native, huge pages", LARGE, "bloomery LAYOUT: lookup bulk 1",
      ["boost BLOCK native huge: lookup bulk 1"], (1.24, 1.15), (1.6, 1.3)),
     ("bulk lookup / Boost native, no huge pages", LARGE, "bloomery LAYOUT: lookup bulk 1",
@@ -199,7 +199,7 @@ GOALS = [
      ["bloomery LAYOUT: lookup single 1"], 1 / 2.0, 1 / 1.5),
     ("any_filter / filter, insert one by one", ONE_M, "any_filter LAYOUT: insert single 1",
      ["bloomery LAYOUT: insert single 1"], 0.66, 0.8),
-    ("classic, bulk lookup / Boost native, its quicker call", ONE_M, "bloomery classic: lookup bulk 1",
+    ("classic, bulk lookup / Boost native, using the faster of its two calls", ONE_M, "bloomery classic: lookup bulk 1",
      ["boost classic k=9 native: lookup bulk 1", "boost classic k=9 native: lookup single 1"], 1.0, 1.3),
     ("bulk lookup / textbook", SMALL + LARGE, "bloomery LAYOUT: lookup bulk 1",
      ["textbook: lookup single 1"], None, None),
@@ -315,7 +315,7 @@ def family_goals(tables: list[dict], growth: dict[str, dict]) -> list[str]:
         longest("scalable: longest insert", layers, layers)
     if window := growth.get("window"):
         for layout in ("sliding", "sliding64"):
-            longest(f"{layout}: longest insert around a new generation", window, window[layout])
+            longest(f"{layout}: longest insert near the start of a new generation", window, window[layout])
     for results in tables:
         for s in map(Setting, results["settings"]):
             family, n = s.measured["family"], s.measured["n"]

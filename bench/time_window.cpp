@@ -1,5 +1,5 @@
-// Latency benchmark of sliding-window filters: time_window [KEYS [ROUNDS]] finds the longest insert around a new
-// generation.
+// Latency benchmark of sliding-window filters: time_window [KEYS [ROUNDS]] finds the longest insert near the start
+// of a new generation.
 //
 // The window holds KEYS keys (10 million), counted by keys, in memory. Each of ROUNDS (3) runs times every single
 // insert from a million keys before a new generation begins to three million after, in CPU time of the thread
@@ -66,7 +66,7 @@ int main(int argc, char** argv) try {
   std::uint64_t n = 10'000'000;
   int rounds = 3;
   std::string json_file;
-  CLI::App app("the longest insert around a new generation of a sliding window");
+  CLI::App app("the longest insert near the start of a new generation of a sliding window");
   app.add_option("KEYS", n, "keys in the window")->check(CLI::Range(1'000L, 100'000'000'000L))->capture_default_str();
   app.add_option("ROUNDS", rounds, "runs for the longest insert")->check(CLI::Range(1, 100))->capture_default_str();
   app.add_option("--json", json_file, "write the figures to this file");

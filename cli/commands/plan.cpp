@@ -1,11 +1,12 @@
 // bloomery plan: computes the third of capacity, FPR and size from the other two, for each layout.
 //
 //   $ bloomery plan -n 1M -p 1%
-//   layout          bits per key        size  probes         capacity         FPR
-//   split_block            10.53    1.26 MiB       8        1,000,000          1%  chosen
-//   split_block512         10.10     1.2 MiB       8        1,000,000          1%  slower than split_block
+//   layout         bits per key  x bound      size probes        capacity        FPR
+//   split_block           10.53     1.58  1.26 MiB      8       1,000,000         1%  chosen
+//   split_block512        10.10     1.52   1.2 MiB      8       1,000,000         1%  slower than split_block
 //   ...
 //   Choose split_block: the fastest of 5 within 25% of the least memory (classic, 9.59 bits per key).
+//   x bound: bits per key divided by log2(1/FPR), the lower bound for filters of any kind
 #include "cli/commands/plan.hpp"
 #include "app/advice_text.hpp"
 #include "app/layout_choice.hpp"
@@ -18,6 +19,7 @@
 #include <bloomery/advice.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/classic.hpp>
+#include <bloomery/sizing.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -40,19 +42,21 @@ std::string advice(const std::vector<layout_plan>& plans) {
 std::string cell(const std::string& text, std::size_t width) { return fmt::format("{:>{}}", text, width); }
 
 void print_plans(const std::vector<layout_plan>& plans, output& out) {
-  out.write("layout          bits per key        size  probes         capacity           FPR\n");
+  out.write("layout         bits per key  x bound      size probes        capacity        FPR\n");
   for (const layout_plan& plan : plans) {
     const params& p = plan.p;
     if (!plan.possible()) {
-      out.write(fmt::format("{:<15} {}\n", p.layout, plan.problem));
+      out.write(fmt::format("{:<14} {}\n", p.layout, plan.problem));
       continue;
     }
-    out.write(fmt::format("{:<15} {} {} {} {} {}  {}\n", p.layout, cell(fmt::format("{:.2f}", plan.bits_per_key()), 12),
-                          cell(bytes_text(bytes_for(p.geometry.bits)), 11), cell(std::to_string(p.geometry.probes), 7),
-                          cell(count_text(p.capacity), 16), cell(rate_text(plan.rate), 14),
-                          plan.chosen ? "chosen" : plan.reason));
+    out.write(fmt::format(
+        "{:<14} {} {} {} {} {} {}  {}\n", p.layout, cell(fmt::format("{:.2f}", plan.bits_per_key()), 12),
+        cell(times_lower_bound_text(plan.bits_per_key(), plan.rate), 8),
+        cell(bytes_text(bytes_for(p.geometry.bits)), 9), cell(std::to_string(p.geometry.probes), 6),
+        cell(count_text(p.capacity), 15), cell(rate_text(plan.rate), 10), plan.chosen ? "chosen" : plan.reason));
   }
   out.write(advice(plans) + "\n");
+  out.write("x bound: bits per key divided by log2(1/FPR), the lower bound for filters of any kind\n");
 }
 
 nlohmann::ordered_json as_json(const std::vector<layout_plan>& plans, preference prefer) {
@@ -67,6 +71,7 @@ nlohmann::ordered_json as_json(const std::vector<layout_plan>& plans, preference
                        {"bits", p.geometry.bits},
                        {"bytes", bytes_for(p.geometry.bits)},
                        {"bits_a_key", plan.bits_per_key()},
+                       {"lower_bound_bits_a_key", lower_bound_bits_per_key(plan.rate)},
                        {"probes", p.geometry.probes},
                        {"capacity", p.capacity},
                        {"rate", plan.rate},
@@ -227,6 +232,21 @@ void add_needs(command& c, plan_options& o) {
 }
 
 }  // namespace
+
+std::string figure_text(double figure) {
+  if (figure >= 999.5) return count_text(static_cast<std::uint64_t>(std::round(figure)));
+  return figure < 0.995 ? fmt::format("{:.3g}", figure) : fmt::format("{:.2f}", figure);
+}
+
+std::string times_lower_bound_text(double bits_per_key, double fpr) {
+  const double bound = lower_bound_bits_per_key(fpr);
+  return bound == 0 ? "-" : figure_text(bits_per_key / bound);
+}
+
+std::string lower_bound_text(double bits_per_key, double fpr) {
+  return fmt::format("{} times the lower bound of {} bits per key", times_lower_bound_text(bits_per_key, fpr),
+                     figure_text(lower_bound_bits_per_key(fpr)));
+}
 
 void add_plan(command_line& line) {
   command& c = line.root.subcommand("plan", "choose the kind, size and false-positive rate of a filter");

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace bloomery::cli {
 
@@ -27,6 +28,15 @@ struct plan_options {
     return deletes || sealed || threat || most_keys || memory || log || wanted.growing || wanted.window.length;
   }
 };
+
+/// A number of bits per key or a ratio: "0.0146", "6.64", "43.39", "6,647".
+std::string figure_text(double figure);
+
+/// The ratio of bits per key to the lower bound at this FPR: "1.58"; "-" at an FPR of 100%, where the bound is 0.
+std::string times_lower_bound_text(double bits_per_key, double fpr);
+
+/// "1.58 times the lower bound of 6.64 bits per key", with the ratio of times_lower_bound_text().
+std::string lower_bound_text(double bits_per_key, double fpr);
 
 exit_status plan_advice(const plan_options& options);
 exit_status plan_shared(const plan_options& options);

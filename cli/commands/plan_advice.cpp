@@ -3,6 +3,7 @@
 //   $ bloomery plan -n 1M -p 1% --deletes
 //   choice    counting: 44.12 bits per key; 5.26 MiB
 //   FPR       1% with 1,000,000 keys
+//   memory    6.65 times the lower bound of 6.64 bits per key
 //   lookup    1 cache line
 //   reason    ...
 //   command   bloomery build --counting -n 1000000 -p 1% -o FILTER INPUT
@@ -18,6 +19,7 @@
 #include <bloomery/advice.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/sliding.hpp>
+#include <bloomery/sizing.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -112,15 +114,11 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
 
 std::string lines_text(std::uint32_t lines) { return counted(lines, "cache line") + (lines == 1 ? "" : " at most"); }
 
-std::string bits_text(double bits) {
-  return bits < 999.5 ? fmt::format("{:.2f}", bits) : count_text(static_cast<std::uint64_t>(std::round(bits)));
-}
-
 std::string taken_text(const option& o) {
   const std::string& layout = o.parameters.layout;
   std::string s = name_of(o.take) + (layout == name_of(o.take) ? "" : " (" + layout + ")");
-  s += fmt::format(": {} bits per key", bits_text(o.bits_per_key));
-  if (o.worst_bits_per_key != o.bits_per_key) s += ", " + bits_text(o.worst_bits_per_key) + " in the worst case";
+  s += fmt::format(": {} bits per key", figure_text(o.bits_per_key));
+  if (o.worst_bits_per_key != o.bits_per_key) s += ", " + figure_text(o.worst_bits_per_key) + " in the worst case";
   s += "; " + bytes_text(o.bytes);
   if (o.worst_bits_per_key != o.bits_per_key) s += " at most";
   if (o.disk_bytes != 0) s += ", and a log on disk of " + bytes_text(o.disk_bytes);
@@ -141,6 +139,7 @@ void print(const requirements& r, const advice& a, output& out) {
   if (grows(o) && r.keys == 0 && r.most_keys == 0) {
     line("", fmt::format("(the number of keys is unknown; the figures are for {})", count_text(o.for_keys)));
   }
+  line("memory", lower_bound_text(o.bits_per_key, o.rate));
   line("lookup", lines_text(o.lines));
   line("reason", taken_reason(r, a));
   for (const std::string& command : commands_for(r, a)) line("command", command);
@@ -159,6 +158,7 @@ nlohmann::ordered_json as_json(const option& o, const std::string& reason) {
     j["layout"] = o.parameters.layout;
     j["bits_a_key"] = o.bits_per_key;
     j["worst_bits_a_key"] = o.worst_bits_per_key;
+    j["lower_bound_bits_a_key"] = lower_bound_bits_per_key(o.rate);
     j["keys"] = o.for_keys;
     j["bytes"] = o.bytes;
     j["disk_bytes"] = o.disk_bytes;

@@ -6,6 +6,7 @@
 //   probes        7 per key
 //   capacity      1,000,000 keys
 //   expected FPR  1%
+//   memory        1.44 times the lower bound of 6.64 bits per key
 //
 // build --scheme creates filters with the same parameters, because both use params_for().
 #include "app/numbers.hpp"
@@ -16,6 +17,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/judgement.hpp>
 #include <bloomery/params.hpp>
+#include <bloomery/sizing.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -57,6 +59,7 @@ exit_status plan_scheme(const plan_options& options) {
                          {"bits", p.geometry.bits},
                          {"bytes", bytes},
                          {"bits_a_key", bits_per_key},
+                         {"lower_bound_bits_a_key", lower_bound_bits_per_key(fpr)},
                          {"probes", p.geometry.probes},
                          {"capacity", p.capacity},
                          {"target_rate", p.target_fpr},
@@ -72,6 +75,7 @@ exit_status plan_scheme(const plan_options& options) {
     line("probes", fmt::format("{} per key", p.geometry.probes));
     line("capacity", counted(p.capacity, "key"));
     line("expected FPR", rate_text(fpr) + (misses_target ? ", above the target of " + rate_text(p.target_fpr) : ""));
+    line("memory", lower_bound_text(bits_per_key, fpr));
   }
   out.flush();
   return exit_status::found;

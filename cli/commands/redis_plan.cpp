@@ -4,6 +4,7 @@
 //   layout    blocked: 6 bits per key in a block of 64 bytes
 //   shards    12,445 of 16,382 blocks: strings of 1 MiB, 24,891 keys on the servers
 //   memory    12.2 GiB, 10.47 bits per key
+//             1.58 times the lower bound of 6.64 bits per key
 //   nodes     6: 2.03 GiB on each, up to 2.16 GiB by chance
 //   ...
 #include "cli/commands/plan.hpp"
@@ -16,6 +17,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/redis/plan.hpp>
+#include <bloomery/sizing.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -145,6 +147,7 @@ exit_status plan_shared(const plan_options& options) {
                          {"full_memory_bytes", plan.full_memory_bytes},
                          {"log_bytes_per_key", plan.log_bytes_per_key},
                          {"bits_a_key", bits_per_key},
+                         {"lower_bound_bits_a_key", lower_bound_bits_per_key(p.filter.target_fpr)},
                          {"nodes", options.nodes},
                          {"bytes_of_a_node", whole(of_a_node)},
                          {"most_bytes_of_a_node", whole(most_of_a_node)},
@@ -175,6 +178,7 @@ exit_status plan_shared(const plan_options& options) {
                                    unlimited ? " at first" : "", bits_per_key)
                      : fmt::format("{} at first, {} when full: {:.2f} bits per key", bytes_text(plan.memory_bytes),
                                    bytes_text(plan.full_memory_bytes), bits_per_key));
+  line("", lower_bound_text(bits_per_key, p.filter.target_fpr));
   if (options.nodes > 1) {
     line("nodes", fmt::format("{}: {} on each, up to {} by chance", options.nodes, bytes_text(whole(of_a_node)),
                               bytes_text(whole(most_of_a_node))));

@@ -1,4 +1,4 @@
-// Sizing rules of textbooks and other systems.
+// Sizing rules of textbooks and other systems, and the lower bound for all filters.
 //
 // n keys, p the target FPR, m bits, k probes. bloomery's own filters use the exact geometry_for() of their layout; the
 // rules here reproduce the sizes of other systems.
@@ -26,6 +26,22 @@ namespace BLOOMERY_EXPORT bloomery {
 /// Example:
 ///     assert(textbook_bits(1'000'000, 0.01) == 9'585'059);  // 9.59 bits per key
 std::uint64_t textbook_bits(std::uint64_t capacity, double target_fpr);
+
+/// The lower bound for the memory of a filter: a filter of any kind with this FPR takes at least this many bits per
+/// key, if there are far more than n/p possible keys.
+///
+///   log2(1/p)     [Carter, Floyd, Gill, Markowsky & Wegman 1978, "Exact and approximate membership testers"]
+///
+/// docs/theory.md derives it. A Bloom filter takes at least 1 / ln 2 = 1.44 times as many.
+///
+/// @param fpr  p, the FPR of the filter, above 0 and at most 1
+/// @throws error  invalid_argument: p is outside this range or NaN
+///
+/// Example:
+///     assert(lower_bound_bits_per_key(0.25) == 2);
+///     const double times = 9.585059 / lower_bound_bits_per_key(0.01);  // the textbook's bits per key, see above
+///     assert(times > 1.442 && times < 1.443);
+double lower_bound_bits_per_key(double fpr);
 
 /// The rule of PharoPDS, both rounded up:  m0 = -n ln(p) / ln(2)^2,  m = ceil(m0),  k = ceil(m0 / n * ln 2).
 ///

@@ -91,6 +91,12 @@ std::uint64_t textbook_bits(std::uint64_t capacity, double target_fpr) {
   return checked_bits(std::ceil(real_bits(capacity, target_fpr)));
 }
 
+double lower_bound_bits_per_key(double fpr) {
+  if (fpr == 1) return 0;
+  rates::check_target_fpr(1, fpr);
+  return -std::log2(fpr);
+}
+
 geometry ceil_ceil_geometry(std::uint64_t capacity, double target_fpr) {
   rates::check_target_fpr(capacity, target_fpr);
   // m0 / n * ln 2 is -log2(p). Computed directly, rounding cannot turn the 1 of p = 1/2 into 2.

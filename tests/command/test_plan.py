@@ -1,10 +1,11 @@
 """bloomery plan: any two of keys, error rate and size give the third, and the third is right."""
 
+import math
 import unittest
 
 from support import BLOCK_BITS, LAYOUTS, CommandTest, rate_of
 
-COLUMNS = ["layout", "bits", "bytes", "bits_a_key", "probes", "capacity", "rate", "ok", "within", "reason"]
+COLUMNS = ["layout", "bits", "bytes", "bits_a_key", "lower_bound_bits_a_key", "probes", "capacity", "rate", "ok", "within", "reason"]
 SLACK = 1.002  # classic's and page's are Bloom's formula, not the exact one
 
 
@@ -82,6 +83,7 @@ class Plan(CommandTest):
             self.assertEqual(list(row), COLUMNS)
             self.assertEqual(row["bytes"], (row["bits"] + 7) // 8)
             self.assertAlmostEqual(row["bits_a_key"], row["bits"] / row["capacity"])
+            self.assertAlmostEqual(row["lower_bound_bits_a_key"], math.log2(1 / row["rate"]))
         self.assertEqual((plan["prefer"], plan["chosen"]), ("speed", "split_block"))
         self.assertEqual(plan["reason"], plan["layouts"][0]["reason"])
         self.assertEqual(plan["advice"], f"Choose split_block: {plan['reason']}.")
@@ -90,12 +92,16 @@ class Plan(CommandTest):
         printed = self.bloomery("plan", "-n", "1M", "-p", "1e-4").out.decode().splitlines()
 
         plan = self.bloomery("plan", "--json", "-n", "1M", "-p", "1e-4").json
-        self.assertEqual(len(printed), 7)
+        self.assertEqual(len(printed), 8)
         for line, row in zip(printed[1:], plan["layouts"]):
-            name, bits_a_key, *_ = line.split()
-            self.assertEqual((name, bits_a_key), (row["layout"], f"{row['bits_a_key']:.2f}"))
+            times = row["bits_a_key"] / row["lower_bound_bits_a_key"]
+            self.assertEqual(line.split()[:3], [row["layout"], f"{row['bits_a_key']:.2f}", f"{times:.2f}"])
+            name = row["layout"]
             self.assertTrue(line.endswith("  chosen" if name == plan["chosen"] else f"  {row['reason']}"), line)
         self.assertEqual(printed[6], plan["advice"])
+        self.assertTrue(printed[7].startswith("x bound: "))
+        full = self.bloomery("plan", "-n", "1G", "-m", 64).out.decode()  # an FPR of 100%, whose lower bound is 0
+        self.assertRegex(full, r"\nclassic +0\.00 +- +8 B .* 100%  chosen\n")
 
     def test_the_table_has_the_right_figures(self) -> None:
         printed = [line.split() for line in self.bloomery("plan", "--table").out.decode().splitlines()[1:9]]

@@ -1,5 +1,6 @@
 """bloomery plan with requirements: the kind of filter that is chosen, its figures, and a command line that makes just that."""
 
+import math
 import os
 import re
 import shlex
@@ -7,7 +8,7 @@ import unittest
 
 from support import CommandTest, keys
 
-OPTION = ["take", "ok", "layout", "bits_a_key", "worst_bits_a_key", "keys", "bytes", "disk_bytes", "rate", "lines", "reason"]
+OPTION = ["take", "ok", "layout", "bits_a_key", "worst_bits_a_key", "lower_bound_bits_a_key", "keys", "bytes", "disk_bytes", "rate", "lines", "reason"]
 CHANGE = ["what", "take", "layout", "bits_a_key", "worst_bits_a_key", "text"]
 STRUCTURES = {"plain", "counting", "windowed", "sealed", "growing", "logged"}
 COUNT = 20_000
@@ -136,6 +137,9 @@ class PlanAdvice(CommandTest):
             plan = self.plan(*needs)
             taken = plan["taken"]
             self.assertRegex(out, rf"choice +{taken['take']}.*: {taken['bits_a_key']:.2f} bits per key")
+            bound = math.log2(1 / taken["rate"])
+            self.assertAlmostEqual(taken["lower_bound_bits_a_key"], bound)
+            self.assertRegex(out, rf"memory +{taken['bits_a_key'] / bound:.2f} times the lower bound of {bound:.2f} bits per key\n")
             self.assertRegex(out, rf"lookup +{taken['lines']} cache line")
             for said in [taken["reason"], *plan["commands"], *plan["warnings"], *(c["text"] for c in plan["changes"])]:
                 self.assertIn(said, out)

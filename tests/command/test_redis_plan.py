@@ -1,5 +1,6 @@
 """bloomery plan --redis: what it says is what a server then has; large filters follow from formulas."""
 
+import math
 import unittest
 
 from redis_server import RedisTest
@@ -45,6 +46,7 @@ class Plan(CommandTest):
         self.assertLessEqual(one["bytes_of_a_string"], 1 << 20)
         self.assertAlmostEqual(many["bytes_of_a_node"] * 100 / one["full_memory_bytes"], 1, delta=1e-6)
         self.assertAlmostEqual(one["bits_a_key"], 10.5, delta=0.7)
+        self.assertAlmostEqual(one["lower_bound_bits_a_key"], math.log2(100))
         self.assertEqual(many["lookups_a_second"], 100 * one["lookups_a_second"])
         self.assertGreater(many["most_bytes_of_a_node"], many["bytes_of_a_node"])
         self.assertEqual(one["lookups_a_second"], 2_500_000)
@@ -62,6 +64,7 @@ class Plan(CommandTest):
 
         for name in ("filter", "layout", "shards", "memory", "nodes", "speed", "command"):
             self.assertRegex(page, rf"(?m)^{name} +\S")
+        self.assertRegex(page, r"\n +1\.\d\d times the lower bound of 6\.64 bits per key\n")
         self.assertIn("16 shards are too few for an even distribution; use --shards 32", page)
         self.assertIn("redis+cluster://", page)
 

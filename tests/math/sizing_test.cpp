@@ -41,6 +41,38 @@ TEST(TextbookBits, RefuseMoreThanFitInto64Bits) {
   EXPECT_EQ(code_of([] { textbook_bits(std::uint64_t{1} << 63, 0.01); }), errc::too_large);
 }
 
+// ---- lower_bound_bits_per_key ---------------------------------------------------------------------------------------
+
+// log2 of the number of ways to choose n of u keys.
+long double log2_choices(long double u, long double n) {
+  long double sum = 0;
+  for (long double i = 0; i < n; ++i) sum += std::log2((u - i) / (n - i));
+  return sum;
+}
+
+// A filter that reports n + p (u - n) of u possible keys as present serves the sets of n of these keys, so for all sets
+// of n keys there must be at least C(u, n) / C(n + p (u - n), n) different filters.
+TEST(LowerBoundBitsPerKey, IsTheLimitOfTheCountOfFiltersForManyPossibleKeys) {
+  for (const double p : {1.0, 0.9, 0.5, 0.25, 0.01, 1e-3, 1e-6}) {
+    for (const double n : {1.0, 2.0, 100.0, 1000.0}) {
+      const long double u = 1e9L * n / p;
+      const auto least = static_cast<double>((log2_choices(u, n) - log2_choices(n + p * (u - n), n)) / n);
+
+      EXPECT_NEAR(lower_bound_bits_per_key(p), least, 1e-8) << p << ", " << n << " keys";
+    }
+  }
+}
+
+TEST(LowerBoundBitsPerKey, IsWholeForPowersOfTwo) {
+  for (int k = 0; k <= 1074; ++k) EXPECT_EQ(lower_bound_bits_per_key(std::ldexp(1.0, -k)), k);
+}
+
+TEST(LowerBoundBitsPerKey, RefusesInvalidProbabilities) {
+  for (const double p : {0.0, -0.01, std::nextafter(1.0, 2.0), not_a_number}) {
+    EXPECT_EQ(code_of([&] { lower_bound_bits_per_key(p); }), errc::invalid_argument) << p;
+  }
+}
+
 // ---- the systems' rules ---------------------------------------------------------------------------------------------
 
 TEST(CeilCeilGeometry, IsPharos) {
