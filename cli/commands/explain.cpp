@@ -404,7 +404,7 @@ void add_explain(command_line& line) {
   c.example("bloomery explain cities.bloom Berlin");
   c.example("bloomery explain cities.bloom Berlin --keys cities.txt");
   c.footer(
-      "Blocks, bits and counters are numbered from 0.\n"
+      "Blocks, bits and counters are numbered from 0. The page of the playground numbers bits from 1.\n"
       "Exit status: 0 if at least one of the keys may be present, 1 if none is, 2 on error.");
 }
 
