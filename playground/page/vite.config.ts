@@ -16,7 +16,7 @@ export default defineConfig({
   plugins: [
     svelte(),
     {
-      name: "policy",
+      name: "head",
       transformIndexHtml: () =>
         here
           ? [
@@ -25,6 +25,7 @@ export default defineConfig({
                 attrs: { "http-equiv": "Content-Security-Policy", content: policy },
                 injectTo: "head-prepend",
               },
+              { tag: "meta", attrs: { property: "og:image", content: "./preview.png" }, injectTo: "head" },
             ]
           : [],
     },
