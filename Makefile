@@ -16,6 +16,7 @@
 #   make lint             check include layers, formatting and wording; clang-tidy on files that differ from main
 #   make lint-all         the same with clang-tidy on all files; 20 minutes on two processors
 #   make page             build the playground's page for any static host, without a server: build/site
+#   make dist             write an archive of the sources with the built page: build/bloomery-VERSION.tar.gz
 #   make install          cmake --install, to PREFIX=/usr/local
 #   make clean            remove build/
 
@@ -28,7 +29,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 # More tests than processors: many tests wait for servers or the browser.
 export CTEST_PARALLEL_LEVEL = $(shell expr 2 '*' $(JOBS))
 
-.PHONY: build page demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all install clean install-dependencies
+.PHONY: build page dist demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all install clean install-dependencies
 .NOTPARALLEL:
 .DEFAULT_GOAL := build
 
@@ -39,6 +40,10 @@ build:
 page:
 	tools/install-dependencies build page
 	cmake --workflow --preset wasm
+
+dist:
+	tools/install-dependencies build
+	tools/make-dist
 
 demo: build
 	tools/demo $(if $(FILE),"$(FILE)")
