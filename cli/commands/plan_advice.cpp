@@ -1,9 +1,9 @@
 // bloomery plan with requirements: chooses the kind of filter.
 //
 //   $ bloomery plan -n 1M -p 1% --deletes
-//   choice    counting: 44.12 bits per key; 5.26 MiB
+//   choice    counting: 43.39 bits per key; 5.17 MiB
 //   FPR       1% with 1,000,000 keys
-//   memory    6.65 times the lower bound of 6.64 bits per key
+//   memory    6.53 times the lower bound of 6.64 bits per key
 //   lookup    1 cache line
 //   reason    ...
 //   command   bloomery build --counting -n 1000000 -p 1% -o FILTER INPUT
