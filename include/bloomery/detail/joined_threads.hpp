@@ -10,7 +10,7 @@ namespace bloomery::detail {
 /// Example:
 ///     int sum = 0;
 ///     {
-///       joined_threads others;
+///       detail::joined_threads others;
 ///       others.start([&] { sum = 3; });
 ///     }
 ///     assert(sum == 3);
