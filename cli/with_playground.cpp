@@ -7,6 +7,7 @@
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
 #include "cli/playground.hpp"
+#include "cli/text/error_text.hpp"
 #include "playground/api/api.hpp"
 #include "playground/host/inspect_filter.hpp"
 #include "playground/http/admission.hpp"
@@ -81,6 +82,7 @@ exit_status playground(const playground_options& options) {
   std::vector<std::unique_ptr<bloomery::playground::inspection>> inspections;
   for (const std::string& name : options.filters) {
     inspections.push_back(bloomery::playground::inspect_filter(name, options_for(name, options)));
+    if (const auto problem = bloomery::playground::first_problem_of(name)) say("warning: " + sentence_of(*problem));
   }
   bloomery::playground::api answers({.inspections = std::move(inspections), .threads = app::hardware_threads()});
   bloomery::playground::http::server server(answers, options.host, static_cast<std::uint16_t>(options.port));

@@ -383,21 +383,58 @@ class Files(PlaygroundTest):
         self.write("empty.bloom", b"")
         self.make_filter("cut.bloom", keys(10), "-n", 10)
         self.write("cut.bloom", self.read("cut.bloom")[:5000])
-        for name in "no.bloom", "empty.bloom", "no such file", self.folder:
-            self.refused("playground", "--no-open", name, says="no|empty|folder|directory")
         self.playground()
         for name in "no.bloom", "empty.bloom", "cut.bloom":
             status, _, answer = self.ask("POST", "/api/1/files", self.read(name))
             self.assertEqual((status, self.problem(answer)["where"]), (422, "body"), name)
+
+    def seen(self, number: int, *states: str) -> dict:
+        seen = self.call(f"inspections/{number}")
+        while seen["state"] not in states:
+            seen = self.call(f"inspections/{number}?after={seen['version']}")
+        return seen
+
+    def test_files_that_cannot_be_read_are_entries_with_errors_until_they_are_restored(self) -> None:
+        self.make_filter("good.bloom", keys(10), "-n", 10)
+        self.write("no.bloom", b"this is no filter" * 1000)
+        self.write("cut.bloom", self.read("good.bloom")[:5000])
+        problems = {"no.bloom": "not_a_filter", "cut.bloom": "damaged", "missing.bloom": "not_found", self.folder: "not_a_filter"}
+        process = self.playground(*problems, "good.bloom")
+
+        for number, code in enumerate(problems.values()):
+            self.assertEqual(self.seen(number, "failed", "ready")["error"]["code"], code)
+        self.assertEqual(self.seen(len(problems), "failed", "ready")["keys"], 10)
+        os.rename(self.path("good.bloom"), self.path("missing.bloom"))
+        self.assertEqual(self.seen(2, "ready")["keys"], 10)
+        self.seen(len(problems), "failed")
+
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=PATIENCE)[1].decode()
+        for name in problems:
+            self.assertRegex(said, f"(?m)^bloomery: warning: .*{re.escape(str(name))}", said)
+        self.assertEqual(said.count("warning: "), len(problems), said)
+
+        # Also if it is the only one.
+        self.playground("no.bloom")
+        self.assertEqual(self.seen(0, "failed", "ready")["error"]["code"], "not_a_filter")
+        self.refused("playground", "--no-open", "redis://", says="name is missing")
+
+    def test_the_verdict_is_that_of_the_command(self) -> None:
+        self.make_filter("pharo.bloom", keys(200_000), "-n", 200_000, "-p", 0.02, "--scheme", "pharo", status=3)
+        self.playground("pharo.bloom")
+
+        seen = self.seen(0, "failed", "ready")
+
+        self.assertGreater(seen["measured"]["low"], 0.2)
+        self.assertEqual((seen["verdict"]["level"], seen["verdict"]["code"]), ("bad", "broken"))
+        self.assertEqual(self.bloomery("info", "--json", "pharo.bloom").json["fpr_verdict"], "broken")
 
     def test_a_filter_with_a_secret_is_looked_into_without_it(self) -> None:
         self.bloomery("keygen", "-o", "key")
         self.make_filter("secret.bloom", keys(100), "-n", 1000, "--secret", "key")
         self.playground("secret.bloom")
 
-        seen = self.call("inspections/0")
-        while seen["state"] == "reading":
-            seen = self.call(f"inspections/0?after={seen['version']}")
+        seen = self.seen(0, "failed", "ready")
 
         self.assertEqual((seen["state"], seen["keys"], seen["measured"]), ("ready", 100, None))
         self.assertEqual(self.problem(self.ask("POST", "/api/1/inspections/0/ask", {"keys": ["x"]})[2])["code"], "incompatible")
