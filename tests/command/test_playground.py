@@ -11,6 +11,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import signal
 import socket
 import subprocess
@@ -415,6 +416,38 @@ class Files(PlaygroundTest):
         for name in "no.bloom", "empty.bloom", "cut.bloom":
             status, _, answer = self.ask("POST", "/api/1/files", self.read(name))
             self.assertEqual((status, self.problem(answer)["where"]), (422, "body"), name)
+
+    def test_the_command_of_a_plan_builds_its_filter(self) -> None:
+        lines = [b"key-%d" % i for i in range(30)]
+        self.write("keys.txt", b"".join(line + b"\n" for line in lines))
+        self.playground()
+        sizes = {"capacity": 30, "rate": 0.05}, {"capacity": 30, "bits": 300, "probes": 3, "layout": "classic"}, {"bits": 4096, "rate": 0.01}
+        shapes = [
+            *({"layout": layout} for layout in ("classic", "blocked", "blocked_page", "split_block", "split_block512", "counting")),
+            *({"scheme": scheme} for scheme in ("guava", "pharo", "python", "perl")),
+            {},
+            {"layout": "classic", "hash": "murmur3", "seed": "7"},
+        ]
+        for wanted in [*(sizes[0] | shape for shape in shapes), *sizes[1:], {"scheme": "pharo", "capacity": 30, "bits": 99}]:
+            with self.subTest(wanted):
+                filter = self.call("filters", wanted, 201)["id"]
+                self.call(f"filters/{filter}/add", {"keys": [line.decode() for line in lines]})
+                self.write("page.bloom", self.ask("GET", f"/api/1/filters/{filter}/file")[2])
+                words = shlex.split(self.call("plans", wanted)["command"])
+                self.assertEqual(words[:4], ["bloomery", "build", "-o", "filter.bloom"])
+                self.bloomery(*words[1:], status=None)  # a scheme may miss its target
+                self.assertEqual(self.bits_of("filter.bloom"), self.bits_of("page.bloom"))
+                os.remove(self.path("filter.bloom"))
+        # Filters that have no file, or one with a clock, by their parameters.
+        for wanted, grows in ({"rate": 0.05, "window_keys": 40}, False), ({"capacity": 40, "window_milliseconds": 8570}, False), ({"capacity": 40, "grows": True}, True):
+            with self.subTest(wanted):
+                plan = self.call("plans", wanted)
+                self.bloomery(*shlex.split(plan["command"])[1:])
+                facts = self.bloomery("info", "--json", "filter.bloom").json
+                self.assertEqual((facts["target_rate"], facts["capacity"]), (plan["filter"]["rate"], plan["filter"]["capacity"]))
+                if not grows:
+                    self.assertEqual((facts["layout"], facts["bits"], facts["probes"]), (plan["filter"]["layout"], plan["filter"]["bits"], plan["filter"]["probes"]))
+                self.assertEqual(os.path.exists(self.path("filter.bloom.log")), grows)
 
     def seen(self, number: int, *states: str) -> dict:
         seen = self.call(f"inspections/{number}")
