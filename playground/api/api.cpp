@@ -127,7 +127,8 @@ json why_json(const layout_judgement& why) {
           {"more", why.more},
           {"within", why.within},
           {"allowed_percent", why.allowed_percent},
-          {"allowed_bytes", why.allowed_percent == 0 ? always_allowed_bytes : 0}};
+          {"allowed_bytes", why.allowed_percent == 0 ? always_allowed_bytes : 0},
+          {"preferred_percent", why.preferred_percent}};
 }
 
 json layouts_of(const wanted_filter& wanted, const params& p) {
