@@ -6,6 +6,7 @@ import path from "node:path";
 import {
   becomes,
   eventually,
+  follow,
   noSeriousFindings,
   noSidewaysScrolling,
   numberOf,
@@ -148,8 +149,10 @@ test("Squares have the shade of their fill ratio, and the pointer selects the sq
     }),
   );
   assert([...seen.keys()].some((i) => share[i] > 0.99) && [...seen.keys()].some((i) => share[i] < 0.2));
+  const [least, most] = [Math.min(...share), Math.max(...share)];
   for (const [i, painted] of seen) {
-    const wanted = unset.map((from, c) => from + share[i] * (accent[c] - from));
+    const shade = (share[i] - least) / (most - least);
+    const wanted = unset.map((from, c) => from + shade * (accent[c] - from));
     const off = Math.max(...wanted.map((one, c) => Math.abs(one - painted[c])));
     assert(off < 4, `square ${i}, ${share[i]} full, is painted ${painted}, not ${wanted}`);
   }
@@ -297,7 +300,7 @@ test("A filter is found under its number in another program", { expects: [/net::
   const before = await view.rate("certified");
   startAnew();
 
-  await becomes(() => new URL(page.url()).hash, "#inspect/1");
+  await becomes(() => new URL(page.url()).hash, `#inspect/${encodeURIComponent(nameOf(full))}`);
   await view.named(nameOf(full));
   assert.equal(await view.rate("certified"), before);
 });
@@ -398,7 +401,14 @@ test("Another filter can be chosen by keyboard and has its own link", async (pag
   await tabTo(page, choice);
   await choice.selectOption(String(small));
   await view.named(names[small]);
-  assert.equal(new URL(page.url()).hash, `#inspect/${small}`);
+  assert.equal(new URL(page.url()).hash, `#inspect/${encodeURIComponent(nameOf(small))}`);
+  assert.equal(await page.title(), "small.bloom – bloomery");
+
+  await page.goBack();
+  await view.named(names[full]);
+  await becomes(() => page.title(), "full.bloom – bloomery");
+  await follow(page, "Learn");
+  await becomes(() => page.title(), "bloomery playground");
 });
 
 nothing.test("Without a filter, the page shows how to name one", async (page) => {
