@@ -459,5 +459,9 @@ for (const look of [
       await noSidewaysScrolling(page);
     }
     await noSeriousFindings(page);
+    await page.goto("/#play?capacity=2000000&rate=1e-7");
+    await page.getByRole("cell", { name: "213%" }).waitFor();
+    await noSidewaysScrolling(page);
+    await noSeriousFindings(page);
   });
 }
