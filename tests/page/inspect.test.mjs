@@ -18,7 +18,7 @@ import { InspectView, keyLines, rounded, t } from "./inspect_view.mjs";
 
 // ---- the filters ----
 
-const names = ["full", "small", "growing", "leaving", "half", "sealed", "window"].map((one) => `${one}.bloom`);
+const names = ["full", "small", "growing", "leaving", "half", "sealed", "window", "later"].map((one) => `${one}.bloom`);
 
 /** Sets the first half of the bits, which begin at byte 4096, as no keys would. */
 function fillFirstHalf(file) {
@@ -47,7 +47,7 @@ const { test, command, folder } = playground({
 });
 const nothing = playground();
 
-const [full, small, growing, leaving, half, sealed, forgetful] = names.keys();
+const [full, small, growing, leaving, half, sealed, forgetful, later] = names.keys();
 const nameOf = (i) => path.join(folder, names[i]);
 const infoOf = async (file, ...options) => JSON.parse(await command("info", "--json", ...options, file));
 
@@ -360,6 +360,20 @@ test("Keys added by another process appear without a reload", async (page) => {
   await keysAre(4000, 20);
   assert((await view.rate("certified")) > before);
   assert.match(await view.live.innerText(), /Live/);
+});
+
+test("A file that is missing at first is reported, and appears once it exists", async (page) => {
+  const view = new InspectView(page);
+  await page.goto(`/#inspect/${encodeURIComponent(nameOf(later))}`);
+  await view.alerts("inspect.trouble.not_found.file");
+  assert.equal(await page.title(), "later.bloom – bloomery");
+  assert.equal(await page.locator("[data-rate]").count(), 0);
+  await noSeriousFindings(page);
+
+  await command("build", "-q", "-o", "later.bloom", "-n", "500", "few");
+
+  assert.equal(await view.rate("promised"), 0.01);
+  assert.equal(await view.alert.count(), 0);
 });
 
 test("A file that is gone or replaced is reported", async (page) => {
