@@ -10,7 +10,9 @@ void add_playground(command_line& line) {
   command& c = line.root.subcommand("playground", "open an interactive web page for exploring and inspecting filters");
   auto& o = line.options_of(c, playground);
   c.positional("FILTER", o.filters, "filters to inspect: files or addresses").file();
-  c.option("--port", o.port, {0, 65535}, "PORT", "port to listen on; default: any free port");
+  const argument& port = c.option("--port", o.port, {0, 65535}, "PORT",
+                                  "port to listen on, 0: any free port; default: 25666, or any free port");
+  c.when_parsed([&](const command& parsed) { o.has_port = parsed.given(port); });
   c.option("--host", o.host, "HOST", "address to listen on; default: 127.0.0.1 (this machine only)");
   c.flag(
       "--no-open", [&] { o.open = false; }, "do not open a browser");

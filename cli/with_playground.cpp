@@ -1,12 +1,13 @@
 // bloomery playground [FILTER...]: serves a web page that shows how filters work and inspects filters of the user.
 //
 //   $ bloomery playground seen.bloom
-//   http://127.0.0.1:43127/
+//   http://127.0.0.1:25666/
 #include "app/parallel.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
 #include "cli/playground.hpp"
+#include "cli/text/error_text.hpp"
 #include "playground/api/api.hpp"
 #include "playground/host/inspect_filter.hpp"
 #include "playground/http/admission.hpp"
@@ -23,8 +24,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -81,16 +84,22 @@ exit_status playground(const playground_options& options) {
   std::vector<std::unique_ptr<bloomery::playground::inspection>> inspections;
   for (const std::string& name : options.filters) {
     inspections.push_back(bloomery::playground::inspect_filter(name, options_for(name, options)));
+    if (const auto problem = bloomery::playground::first_problem_of(name)) say("warning: " + sentence_of(*problem));
   }
   bloomery::playground::api answers({.inspections = std::move(inspections), .threads = app::hardware_threads()});
-  bloomery::playground::http::server server(answers, options.host, static_cast<std::uint16_t>(options.port));
+  using bloomery::playground::http::server;
+  const auto port = static_cast<std::uint16_t>(options.port);
+  server serving(answers, options.host, options.has_port ? std::optional(port) : std::nullopt);
   output out(STDOUT_FILENO, "standard output");
-  out.write(server.url() + "\n");
+  out.write(serving.url() + "\n");
   out.flush();
+  if (!options.has_port && serving.port() != server::usual_port)
+    say(fmt::format("port {} is in use, so the browser may not find its settings; listening on port {}",
+                    server::usual_port, serving.port()));
   if (bloomery::playground::page_files().empty()) {
     say("this program was built without the web page; only the API is available (docs/playground-api.md)");
   }
-  if (options.open) open_browser(server.url());
+  if (options.open) open_browser(serving.url());
   if (for_others)
     say("warning: everyone who can reach this machine can open the page and look up keys in the given filters");
   say("press Ctrl-C to stop");
@@ -98,7 +107,7 @@ exit_status playground(const playground_options& options) {
   while (stop_signal() == 0) {
     if (::poll(&stop, 1, -1) < 0 && errno != EINTR) throw error(errc::io, {"cannot wait for signals", "", "", "", ""});
   }
-  server.stop();
+  serving.stop();
   return exit_status::found;
 }
 

@@ -1,4 +1,5 @@
 #include "playground/api/api.hpp"
+#include "playground/api/written_filter.hpp"
 
 #include "app/advice_text.hpp"
 
@@ -9,8 +10,10 @@
 #include <bloomery/scheme.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -117,6 +120,17 @@ json probes_of(const params& p) {
   return list;
 }
 
+json why_json(const layout_judgement& why) {
+  constexpr std::array names = {"impossible", "needs_more", "slower", "only_one", "quickest", "quickest_that_fits"};
+  return {{"ground", names[static_cast<std::size_t>(why.ground)]},
+          {"than", why.than},
+          {"more", why.more},
+          {"within", why.within},
+          {"allowed_percent", why.allowed_percent},
+          {"allowed_bytes", why.allowed_percent == 0 ? always_allowed_bytes : 0},
+          {"preferred_percent", why.preferred_percent}};
+}
+
 json layouts_of(const wanted_filter& wanted, const params& p) {
   if (wanted.grows || !p.scheme.empty() || p.target_fpr <= 0 || p.target_fpr >= 1) return nullptr;
   const std::vector<candidate> candidates = layout_candidates(p.capacity, p.target_fpr);
@@ -129,7 +143,8 @@ json layouts_of(const wanted_filter& wanted, const params& p) {
                     {"bits_a_key", c.bits_per_key},
                     {"rate", c.rate},
                     {"chosen", c.chosen},
-                    {"reason", app::reason_text(c)}});
+                    {"reason", app::reason_text(c)},
+                    {"why", why_json(c.why)}});
   }
   return list;
 }
@@ -147,6 +162,8 @@ json api::plan_of(const wanted_filter& wanted) const {
            static_cast<double>(p.geometry.bits) / static_cast<double>(std::max<std::uint64_t>(p.capacity, 1))},
           {"bytes", bytes_for(p.geometry.bits)},
           {"curve", curve_of(p, wanted.grows, most)},
+          {"command", command_of(wanted, p)},
+          {"cpp", cpp_of(wanted, p)},
           {"probes", wanted.grows ? json(nullptr) : probes_of(p)},
           {"layouts", layouts_of(wanted, p)}};
 }

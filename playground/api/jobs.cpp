@@ -11,7 +11,8 @@ namespace bloomery::playground {
 void job_watch::done(std::uint64_t more) {
   {
     const std::lock_guard lock(turn_);
-    if (cancelled_ || std::chrono::steady_clock::now() - asked_ > most_idle) throw cancelled();
+    const auto idle = now_() - asked_;
+    if (cancelled_ || idle > most_idle || (waiting_ > 0 && idle > most_idle_in_the_way)) throw cancelled();
     done_ += more;
   }
   if (when_progressed_) when_progressed_();
@@ -29,10 +30,9 @@ void job_watch::so_far(json result) {
 
 std::string jobs::add(const std::string& kind, job work) {
   const std::lock_guard lock(turn_);
-  const auto waiting = std::count_if(entries_.begin(), entries_.end(), [](const entry& e) { return bool{e.work}; });
-  if (static_cast<std::size_t>(waiting) >= most_waiting) {
+  if (waiting_ >= most_waiting) {
     throw error(errc::unavailable, {"too many jobs are waiting", "", "at most " + std::to_string(most_waiting),
-                                    std::to_string(waiting), "wait for a job to finish, or cancel one"});
+                                    std::to_string(waiting_), "wait for a job to finish, or cancel one"});
   }
   if (entries_.size() >= most_kept) {
     const auto finished = std::find_if(entries_.begin(), entries_.end(), [](const entry& e) {
@@ -41,7 +41,8 @@ std::string jobs::add(const std::string& kind, job work) {
     });
     if (finished != entries_.end()) entries_.erase(finished);
   }
-  entries_.push_back({random_id(), kind, std::move(work), std::make_shared<job_watch>()});
+  entries_.push_back({random_id(), kind, std::move(work), std::make_shared<job_watch>(now_, waiting_)});
+  ++waiting_;
   if (when_added_) when_added_();
   return entries_.back().id;
 }
@@ -54,6 +55,7 @@ bool jobs::run_one() {
     const auto next = std::find_if(entries_.begin(), entries_.end(), [](const entry& e) { return bool{e.work}; });
     if (next == entries_.end()) return false;
     work = std::exchange(next->work, nullptr);
+    --waiting_;
     watch = next->watch;
     watch->when_progressed_ = when_progressed_;
   }
@@ -105,7 +107,7 @@ json jobs::look(const std::string& id) {
   if (at == entries_.end()) throw error(errc::not_found, {"no such job", "id", "", id.substr(0, 40), "start it again"});
   const std::lock_guard watch(at->watch->turn_);
   job_watch& w = *at->watch;
-  w.asked_ = std::chrono::steady_clock::now();
+  w.asked_ = now_();
   return {{"id", id},          {"kind", at->kind},    {"state", w.state_}, {"done", w.done_},
           {"total", w.total_}, {"result", w.result_}, {"error", w.error_}};
 }
@@ -120,6 +122,7 @@ void jobs::cancel(const std::string& id) {
     const std::lock_guard watch(at->watch->turn_);
     at->watch->cancelled_ = true;
   }
+  if (at->work) --waiting_;
   entries_.erase(at);
 }
 

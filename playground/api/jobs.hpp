@@ -4,6 +4,7 @@
 
 #include "playground/json/json.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -11,17 +12,26 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
+#include <utility>
 
 namespace bloomery::playground {
 
 /// The progress of a running job, and whether it should continue. Any number of threads may use it.
 class job_watch {
  public:
+  using clock = std::function<std::chrono::steady_clock::time_point()>;
+
   /// A job is canceled if no client has requested its state for this long.
   static constexpr auto most_idle = std::chrono::minutes(5);
 
-  /// @throws cancelled  also after most_idle without a request for the job
+  /// The same while other jobs wait. Browsers run the timers of hidden pages only once a minute.
+  static constexpr auto most_idle_in_the_way = std::chrono::seconds(90);
+
+  /// @param waiting  number of waiting jobs; must outlive this object
+  job_watch(clock now, const std::atomic<std::size_t>& waiting)
+      : now_(std::move(now)), waiting_(waiting), asked_(now_()) {}
+
+  /// @throws cancelled  also if no client has requested the job for too long
   void done(std::uint64_t more);
   void total(std::uint64_t all);
   void so_far(json result);
@@ -30,13 +40,15 @@ class job_watch {
 
  private:
   friend class jobs;
+  const clock now_;
+  const std::atomic<std::size_t>& waiting_;
   mutable std::mutex turn_;
   std::string state_ = "waiting";
   std::uint64_t done_ = 0;
   std::uint64_t total_ = 0;
   bool cancelled_ = false;
   std::function<void()> when_progressed_;
-  std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point asked_;
   json result_ = nullptr;
   json error_ = nullptr;
 };
@@ -55,6 +67,8 @@ class jobs {
  public:
   static constexpr std::size_t most_waiting = 16;
   static constexpr std::size_t most_kept = 256;  ///< results; the oldest are dropped first
+
+  explicit jobs(job_watch::clock now = std::chrono::steady_clock::now) : now_(std::move(now)) {}
 
   /// @throws error  unavailable: too many jobs are waiting
   std::string add(const std::string& kind, job work);
@@ -84,6 +98,8 @@ class jobs {
     job work;
     std::shared_ptr<job_watch> watch;
   };
+  const job_watch::clock now_;
+  std::atomic<std::size_t> waiting_{0};  // changes under turn_
   std::mutex turn_;
   std::function<void()> when_added_;
   std::function<void()> when_progressed_;

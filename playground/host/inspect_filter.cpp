@@ -10,8 +10,19 @@
 namespace bloomery::playground {
 
 std::unique_ptr<inspection> inspect_filter(const std::string& name, const redis::open_options& options) {
-  return in_own_thread(redis_address::is_one(name) ? inspect_on_redis(name, options)
-                                                   : inspect_file(name, options.secret, app::hardware_threads()));
+  return in_own_thread(redis_address::is_one(name)
+                           ? inspect_on_redis(name, options)
+                           : inspect_file_once_readable(name, options.secret, app::hardware_threads()));
+}
+
+std::optional<error> first_problem_of(const std::string& name) {
+  if (redis_address::is_one(name)) return std::nullopt;
+  try {
+    check_file(name);
+  } catch (const error& e) {
+    return e;
+  }
+  return std::nullopt;
 }
 
 }  // namespace bloomery::playground

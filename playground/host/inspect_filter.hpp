@@ -3,10 +3,12 @@
 
 #include "playground/inspect/watched.hpp"
 
+#include <bloomery/error.hpp>
 #include <bloomery/redis/handle.hpp>
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace bloomery::playground {
@@ -15,10 +17,13 @@ namespace bloomery::playground {
 /// answer, and the inspection tries again anyway.
 inline constexpr std::chrono::seconds usual_server_time{3};
 
-/// Starts to read a filter in a file or on Redis.
+/// Starts to read a filter in a file or on Redis. If it cannot be read, the inspection has the error, and tries again.
 /// @param options  how to reach its server; its secret, without which no key is looked up in a keyed filter
-/// @throws error  not_found, not_permitted, not_a_filter: no such file; invalid_argument: a malformed address
+/// @throws error  invalid_argument: a malformed address
 std::unique_ptr<inspection> inspect_filter(const std::string& name, const redis::open_options& options);
+
+/// The error that the inspection of a file begins with; nothing for filters on Redis, whose servers are not asked.
+std::optional<error> first_problem_of(const std::string& name);
 
 /// @throws error invalid_argument: a malformed address
 std::unique_ptr<watched> inspect_on_redis(const std::string& address, const redis::open_options& options);

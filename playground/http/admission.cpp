@@ -67,11 +67,14 @@ std::optional<refusal> malformed(const httplib::Request& req) {
 
 std::optional<refusal> foreign_page(const httplib::Request& req, const std::string& host, std::uint16_t port) {
   const std::string host_header = req.get_header_value("Host");
-  const bool several = req.get_header_value_count("Host") > 1;
-  if (several || !is_own_host(host_header, host, port)) {
-    return refusal{403, error(errc::not_permitted,
-                              {"the Host header names another host", "Host", fmt::format("{}:{}", host, port),
-                               several ? "several" : host_header, fmt::format("open http://127.0.0.1:{}/", port)})};
+  if (const auto hosts = req.get_header_value_count("Host"); hosts > 1) {
+    return refusal{400, error(errc::invalid_argument, {"malformed request", "Host", "one Host header",
+                                                       std::to_string(hosts), "send the header once"})};
+  }
+  if (!is_own_host(host_header, host, port)) {
+    return refusal{
+        403, error(errc::not_permitted, {"the Host header names another host", "Host", fmt::format("{}:{}", host, port),
+                                         host_header, fmt::format("open http://127.0.0.1:{}/", port)})};
   }
   // Links from other pages may lead to the page, but other pages may not use the API.
   const std::string origin = req.get_header_value("Origin");

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <httplib.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <zlib.h>
@@ -36,12 +37,13 @@ using httplib::Response;
 
 constexpr std::size_t threads = 96;                        // waiting inspections and idle connections occupy one each
 constexpr std::size_t most_waiting = 512;                  // accepted connections that wait for a thread
-constexpr int backlog = 1024;                              // connections that the kernel keeps for the listener
+constexpr int backlog = 4096;                              // connections that the kernel keeps for the listener
 constexpr std::size_t most_requests = 1000;                // per connection
 constexpr std::time_t keep_alive_seconds = 1;              // idle time between two requests
 constexpr auto read_time = std::chrono::seconds(3);        // idle time within a request
 constexpr auto write_time = std::chrono::seconds(10);      // without progress of the client
 constexpr std::uint64_t most_bodies = 4 * api::most_file;  // bytes of all bodies being received
+constexpr std::uint64_t large_body = std::uint64_t{1} << 20;  // bytes
 
 // The thread pool of the HTTP library, which counts its active and waiting connections.
 class connection_queue final : public httplib::TaskQueue {
@@ -94,6 +96,31 @@ class counted_bytes {
   std::atomic<std::uint64_t>& all_;
   std::uint64_t bytes_;
 };
+
+// Returns freed memory to the system at the end of its lifetime. glibc keeps it for each thread otherwise.
+class freed_memory {
+ public:
+  explicit freed_memory(bool much) : much_(much) {}
+  freed_memory(const freed_memory&) = delete;
+  freed_memory& operator=(const freed_memory&) = delete;
+  ~freed_memory() {
+#ifdef __GLIBC__
+    if (much_) ::malloc_trim(0);
+#endif
+  }
+
+ private:
+  [[maybe_unused]] bool much_;
+};
+
+// Fixed thresholds: glibc raises its own with each large buffer, and each arena keeps as much at its end.
+void keep_little_memory() {
+#ifdef __GLIBC__
+  constexpr int most = 1 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, most);
+  ::mallopt(M_TRIM_THRESHOLD, most);
+#endif
+}
 
 // Sends `body`, which `owner` keeps in memory unless it is static. It is sent by a provider, because the library would
 // compress a string. A provider that fails ends the connection; without a length of its own, it does so
@@ -236,6 +263,7 @@ struct server::impl {
 
   void answer_post(const Request& req, Response& res, const httplib::ContentReader& read) {
     const std::uint64_t size = body_size(req);
+    const freed_memory freed(size >= large_body);
     const counted_bytes room(bodies, size);
     if (bodies > most_bodies) {
       return refuse(res, 503,
@@ -291,24 +319,32 @@ struct server::impl {
     set_body(res, std::string(file->type), file->gzipped, queue.crowded());
   }
 
-  void bind(std::uint16_t wanted) {
+  // Returns 0, or the system's error.
+  int try_to_bind(std::uint16_t wanted) {
+    errno = 0;
+    const int bound = wanted == 0 ? http.bind_to_any_port(host) : http.bind_to_port(host, wanted) ? wanted : -1;
+    if (bound <= 0) return errno == 0 ? EADDRNOTAVAIL : errno;
+    port = static_cast<std::uint16_t>(bound);
+    return 0;
+  }
+
+  void bind(std::optional<std::uint16_t> given) {
     http.set_socket_options([this](socket_t made) {
       // Without SO_REUSEPORT, which would let a second server share the port.
       const int yes = 1;
       ::setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
       listening = made;
     });
-    errno = 0;
-    const int bound = wanted == 0 ? http.bind_to_any_port(host) : http.bind_to_port(host, wanted) ? wanted : -1;
-    if (bound <= 0) {
-      const int problem = errno;
+    const std::uint16_t wanted = given.value_or(usual_port);
+    int problem = try_to_bind(wanted);
+    if (problem == EADDRINUSE && !given) problem = try_to_bind(0);
+    if (problem != 0) {
       throw error(errc::io,
                   {"cannot listen at this address", fmt::format("{}:{}", host, wanted), "", std::strerror(problem),
                    problem == EADDRINUSE ? "another program uses this port; omit --port, or choose another port"
                                          : "choose another --host or --port"});
     }
     ::listen(listening, backlog);  // the library's own backlog is 5
-    port = static_cast<std::uint16_t>(bound);
   }
 
   api& answers;
@@ -323,8 +359,9 @@ struct server::impl {
   std::optional<job_thread> job_runner;
 };
 
-server::server(api& answers, const std::string& host, std::uint16_t port) {
+server::server(api& answers, const std::string& host, std::optional<std::uint16_t> port) {
   check_host(host);
+  keep_little_memory();
   impl_ = std::make_unique<impl>(answers, host);
   impl_->set_up();
   impl_->bind(port);

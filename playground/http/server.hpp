@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace bloomery::playground::http {
@@ -12,9 +13,12 @@ namespace bloomery::playground::http {
 /// Serves requests and runs the jobs until it is stopped.
 class server {
  public:
-  /// Starts to listen. @param port  0: any free port
+  /// The port that a page has at each start, so that the browser keeps its settings: BLOOM on the keys of a telephone.
+  static constexpr std::uint16_t usual_port = 25666;
+
+  /// Starts to listen. @param port  0: any free port; empty: usual_port, or any free port if it is in use
   /// @throws error  invalid_argument: no such host; io: the port is in use, or not allowed
-  server(api& answers, const std::string& host, std::uint16_t port);
+  server(api& answers, const std::string& host, std::optional<std::uint16_t> port);
   ~server();  ///< stops
   server(const server&) = delete;
   server& operator=(const server&) = delete;

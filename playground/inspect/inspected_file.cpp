@@ -35,6 +35,30 @@ namespace {
 
 constexpr std::uint64_t queries_of_file = 100'000;
 
+std::unique_ptr<filter_handle> of_one_layer(std::unique_ptr<filter_handle> filter, const std::string& path) {
+  if (filter->local() != nullptr) return filter;
+  throw error(
+      errc::incompatible,
+      {filter->parameters().has_window() ? "the playground cannot inspect files with the slices of a shared window"
+                                         : "the playground cannot inspect files with several layers",
+       path, "a filter of one layer", "several layers", "use 'bloomery info' and 'bloomery check'"});
+}
+
+// Opens a file for its facts, which need no secret.
+std::unique_ptr<filter_handle> open_for_facts(const std::string& path, file_check check) {
+  try {
+    return of_one_layer(open_filter(path, {.check = check, .facts_only = true}), path);
+  } catch (const error& e) {
+    if (e.code() != errc::not_a_filter) throw;
+    constexpr std::string_view ending = ".log";
+    const std::string filter = path.substr(0, path.size() - std::min(path.size(), ending.size()));
+    if (!path.ends_with(ending) || ::access(filter.c_str(), R_OK) != 0) throw;
+    error_text text = e.text();
+    text.hint = "name " + filter + "; this file is its log";
+    throw error(e.code(), std::move(text));
+  }
+}
+
 // Enables read-ahead for a full scan; the library has advised the system to expect random access.
 void will_read_all(std::span<const std::uint8_t> bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(bytes.data());
@@ -60,16 +84,7 @@ class inspected_file final : public watched {
   // Findings are about the bits as they are, so a damaged file is shown, too, with that verdict. Answers about keys are
   // not given from it.
   std::unique_ptr<filter_handle> open(file_check check = file_check::automatic) const {
-    return of_one_layer(open_filter(name(), {.check = check, .secret = secret_}));
-  }
-
-  std::unique_ptr<filter_handle> of_one_layer(std::unique_ptr<filter_handle> filter) const {
-    if (filter->local() != nullptr) return filter;
-    throw error(
-        errc::incompatible,
-        {filter->parameters().has_window() ? "the playground cannot inspect files with the slices of a shared window"
-                                           : "the playground cannot inspect files with several layers",
-         name(), "a filter of one layer", "several layers", "use 'bloomery info' and 'bloomery check'"});
+    return of_one_layer(open_filter(name(), {.check = check, .secret = secret_}), name());
   }
 
   [[noreturn]] void throw_cut() const {
@@ -78,13 +93,12 @@ class inspected_file final : public watched {
   }
 
   void read_if_changed() override {
+    const std::unique_ptr<filter_handle> filter = open_for_facts(name(), file_check::header);
     struct stat now {};
     if (::stat(name().c_str(), &now) != 0) {
       throw error(errc::not_found,
                   {"the file can no longer be read", name(), "", std::strerror(errno), looked_for_again});
     }
-    const std::unique_ptr<filter_handle> filter =
-        of_one_layer(open_filter(name(), {.check = file_check::header, .facts_only = true}));
     const any_filter& bits = *filter->local();
     const file_info& file = *bits.opened_from();
     const app::readable_while_cut readable(bits.bytes());
@@ -133,7 +147,7 @@ class inspected_file final : public watched {
     std::optional<app::readable_while_cut> readable;
     bool matches = true;
     try {
-      filter = of_one_layer(open_filter(name(), {.check = file_check::on_use, .facts_only = true}));
+      filter = open_for_facts(name(), file_check::on_use);
       readable.emplace(filter->local()->bytes());
       filter->local()->verify([&](double) { return !ending() && !readable->was_cut(); });
     } catch (const error& e) {
@@ -185,20 +199,24 @@ class inspected_file final : public watched {
 
 std::unique_ptr<watched> inspect_file(const std::string& path, const std::optional<secret_key>& secret,
                                       unsigned threads) {
-  // Report a file that is not a filter at startup, not on the page.
+  check_file(path);
+  return inspect_file_once_readable(path, secret, threads);
+}
+
+std::unique_ptr<watched> inspect_file_once_readable(const std::string& path, const std::optional<secret_key>& secret,
+                                                    unsigned threads) {
+  return std::make_unique<inspected_file>(path, secret, threads);
+}
+
+void check_file(const std::string& path) {
   try {
-    open_filter(path, {.check = file_check::header, .facts_only = true});
+    open_for_facts(path, file_check::header);
   } catch (const error& e) {
-    if (e.code() != errc::not_a_filter) throw;
-    constexpr std::string_view ending = ".log";
-    const std::string filter = path.substr(0, path.size() - std::min(path.size(), ending.size()));
-    const bool is_log = path.ends_with(ending) && ::access(filter.c_str(), R_OK) == 0;
+    if (e.code() != errc::not_a_filter || !e.text().hint.empty()) throw;
     error_text text = e.text();
-    if (is_log) text.hint = "name " + filter + "; this file is its log";
-    if (text.hint.empty()) text.hint = "name a filter's file or its address on Redis";
+    text.hint = "name a filter's file or its address on Redis";
     throw error(e.code(), std::move(text));
   }
-  return std::make_unique<inspected_file>(path, secret, threads);
 }
 
 }  // namespace bloomery::playground

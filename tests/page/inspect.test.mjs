@@ -6,6 +6,7 @@ import path from "node:path";
 import {
   becomes,
   eventually,
+  follow,
   noSeriousFindings,
   noSidewaysScrolling,
   numberOf,
@@ -17,7 +18,7 @@ import { InspectView, keyLines, rounded, t } from "./inspect_view.mjs";
 
 // ---- the filters ----
 
-const names = ["full", "small", "growing", "leaving", "half", "sealed", "window"].map((one) => `${one}.bloom`);
+const names = ["full", "small", "growing", "leaving", "half", "sealed", "window", "later"].map((one) => `${one}.bloom`);
 
 /** Sets the first half of the bits, which begin at byte 4096, as no keys would. */
 function fillFirstHalf(file) {
@@ -46,7 +47,7 @@ const { test, command, folder } = playground({
 });
 const nothing = playground();
 
-const [full, small, growing, leaving, half, sealed, forgetful] = names.keys();
+const [full, small, growing, leaving, half, sealed, forgetful, later] = names.keys();
 const nameOf = (i) => path.join(folder, names[i]);
 const infoOf = async (file, ...options) => JSON.parse(await command("info", "--json", ...options, file));
 
@@ -148,8 +149,10 @@ test("Squares have the shade of their fill ratio, and the pointer selects the sq
     }),
   );
   assert([...seen.keys()].some((i) => share[i] > 0.99) && [...seen.keys()].some((i) => share[i] < 0.2));
+  const [least, most] = [Math.min(...share), Math.max(...share)];
   for (const [i, painted] of seen) {
-    const wanted = unset.map((from, c) => from + share[i] * (accent[c] - from));
+    const shade = (share[i] - least) / (most - least);
+    const wanted = unset.map((from, c) => from + shade * (accent[c] - from));
     const off = Math.max(...wanted.map((one, c) => Math.abs(one - painted[c])));
     assert(off < 4, `square ${i}, ${share[i]} full, is painted ${painted}, not ${wanted}`);
   }
@@ -297,7 +300,7 @@ test("A filter is found under its number in another program", { expects: [/net::
   const before = await view.rate("certified");
   startAnew();
 
-  await becomes(() => new URL(page.url()).hash, "#inspect/1");
+  await becomes(() => new URL(page.url()).hash, `#inspect/${encodeURIComponent(nameOf(full))}`);
   await view.named(nameOf(full));
   assert.equal(await view.rate("certified"), before);
 });
@@ -359,6 +362,20 @@ test("Keys added by another process appear without a reload", async (page) => {
   assert.match(await view.live.innerText(), /Live/);
 });
 
+test("A file that is missing at first is reported, and appears once it exists", async (page) => {
+  const view = new InspectView(page);
+  await page.goto(`/#inspect/${encodeURIComponent(nameOf(later))}`);
+  await view.alerts("inspect.trouble.not_found.file");
+  assert.equal(await page.title(), "later.bloom – bloomery");
+  assert.equal(await page.locator("[data-rate]").count(), 0);
+  await noSeriousFindings(page);
+
+  await command("build", "-q", "-o", "later.bloom", "-n", "500", "few");
+
+  assert.equal(await view.rate("promised"), 0.01);
+  assert.equal(await view.alert.count(), 0);
+});
+
 test("A file that is gone or replaced is reported", async (page) => {
   const view = new InspectView(page);
   const file = nameOf(leaving);
@@ -398,7 +415,14 @@ test("Another filter can be chosen by keyboard and has its own link", async (pag
   await tabTo(page, choice);
   await choice.selectOption(String(small));
   await view.named(names[small]);
-  assert.equal(new URL(page.url()).hash, `#inspect/${small}`);
+  assert.equal(new URL(page.url()).hash, `#inspect/${encodeURIComponent(nameOf(small))}`);
+  assert.equal(await page.title(), "small.bloom – bloomery");
+
+  await page.goBack();
+  await view.named(names[full]);
+  await becomes(() => page.title(), "full.bloom – bloomery");
+  await follow(page, "Learn");
+  await becomes(() => page.title(), "bloomery playground");
 });
 
 nothing.test("Without a filter, the page shows how to name one", async (page) => {

@@ -104,6 +104,30 @@ test("Size, hashes and FPR follow from each other, and invalid numbers are repor
   }
 });
 
+test("The table of layouts and its reasons are those of the command", async (page) => {
+  const view = new PlayView(page);
+  for (const [n, p] of [
+    [100_000, 0.01],
+    [1000, 0.001],
+    [2_000_000, 1e-7],
+  ]) {
+    const { layouts, chosen } = JSON.parse(await command("plan", "-n", String(n), "-p", String(p), "--json"));
+    await page.goto("about:blank");
+    await view.open(`/#play?capacity=${n}&rate=${p}`);
+
+    const [, ...rows] = await tableOf(page.getByRole("region", { name: /^Layouts for / }).first());
+
+    assert.deepEqual(
+      rows.map(([name, bits, , reason]) => [name, bits, reason]),
+      layouts.map((one) => [
+        one.layout === chosen ? `${one.layout} chosen` : one.layout,
+        one.bits_a_key.toFixed(2),
+        one.reason,
+      ]),
+    );
+  }
+});
+
 test("The keys are carried over to another filter, and the reader continues to type", async (page) => {
   const view = new PlayView(page);
   const precedes = (a, b) => a.evaluate((node, other) => (node.compareDocumentPosition(other) & 4) !== 0, b);
@@ -433,6 +457,10 @@ for (const look of [
       await page.locator(answer, { hasText: typed }).first().waitFor();
       await noSidewaysScrolling(page);
     }
+    await noSeriousFindings(page);
+    await page.goto("/#play?capacity=2000000&rate=1e-7");
+    await page.getByRole("cell", { name: "213%" }).waitFor();
+    await noSidewaysScrolling(page);
     await noSeriousFindings(page);
   });
 }

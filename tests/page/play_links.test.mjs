@@ -54,6 +54,13 @@ test("A link can be copied, and one that cannot be opened leaves the previous fi
   const link = await copy();
   assert.equal(link, page.url());
   assert.match(link, /#play\?capacity=10&rate=0\.1&scheme=pharo&keys=Madrid%2CBarcelona$/);
+  await view.press("Copy command");
+  await becomes(() => copied(page), "bloomery build -o filter.bloom --scheme pharo -n 10 -p 0.1 keys.txt");
+  await view.press("Copy C++");
+  await becomes(
+    () => copied(page),
+    'bloomery::any_filter filter(bloomery::complete({.scheme = "pharo", .capacity = 10, .target_fpr = 0.1}));',
+  );
 
   await page.goto("/#play?layout=classic&capacity=1000000000&rate=0.01");
   await broken.waitFor();
@@ -65,6 +72,31 @@ test("A link can be copied, and one that cannot be opened leaves the previous fi
 });
 
 const status409 = { expects: [/status of 409/] };
+const status400 = { expects: [/status of 400/] };
+test("A link with an unknown layout or scheme makes no other filter", status400, async (page) => {
+  const view = new PlayView(page);
+  for (const [link, says, choice] of [
+    ["layout=line&capacity=20&rate=0.05&keys=Oslo", /line/, "line"],
+    ["scheme=java&capacity=20&rate=0.05&keys=Oslo", /java/, "java"],
+    ["layout=sliding&capacity=20&rate=0.05&keys=Oslo", /window/, "sliding"],
+    ["layout=classic&scheme=pharo&capacity=20&rate=0.05&keys=Oslo", /scheme/, "pharo"],
+  ]) {
+    await page.goto("about:blank");
+    await page.goto(`/#play?${link}`);
+    await becomes(page.getByRole("alert").first(), says);
+    assert.equal(await view.layout.locator("option:checked").innerText(), choice);
+    assert.equal(await view.bits.count(), 0);
+    assert(page.url().endsWith(link));
+  }
+  // The reader's own choice makes a filter with the keys of the link.
+  await view.layout.selectOption("classic");
+  await view.holds("Oslo");
+
+  await page.goto("/#play?layout=line&capacity=20&rate=0.05&keys=Rome");
+  await view.shows("The link could not be opened. The page still shows the previous filter.");
+  await view.holds("Oslo");
+});
+
 test("A link whose filter cannot be created passes no keys to the next link", status409, async (page) => {
   const view = new PlayView(page);
   const making = await hold(page, "**/api/1/filters");

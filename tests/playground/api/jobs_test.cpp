@@ -20,6 +20,7 @@ using namespace bloomery::playground;
 using bloomery::errc;
 
 struct jobs_in_a_thread : jobs {
+  using jobs::jobs;
   job_thread runs{*this};
 };
 
@@ -159,13 +160,50 @@ TEST(Jobs, RunOldestFirstInTheCallingThread) {
   EXPECT_EQ(added, 3);
 }
 
+TEST(Jobs, WithoutClientsEndSoonerWhileOthersWait) {
+  std::atomic<std::int64_t> seconds{0};
+  jobs_in_a_thread all([&] { return std::chrono::steady_clock::time_point(std::chrono::seconds(seconds)); });
+  const auto done = [&](const std::string& id) {
+    return look_until(all, id, [](const json& seen) { return seen["done"] > 0; })["done"].get<std::uint64_t>();
+  };
+  // A job that shows how far it is without a request from its client.
+  std::atomic<std::uint64_t> steps{0};
+  const job counting = [&](job_watch& watch) -> json {
+    for (;; ++steps) watch.done(1);
+  };
+  const auto goes_on = [&] {
+    const std::uint64_t before = steps;
+    while (steps < before + 2) std::this_thread::yield();
+  };
+
+  const std::string abandoned = all.add("test", counting);
+  EXPECT_GT(done(abandoned), 0);
+  seconds += 299;
+  goes_on();
+  all.look(abandoned);
+  seconds += 60;  // a hidden page
+  const std::string next = all.add("test", [](job_watch&) { return json(1); });
+  goes_on();
+  seconds += 31;
+
+  EXPECT_EQ(look_until(all, next, is_state("done"))["result"], 1);
+  EXPECT_EQ(all.look(abandoned)["state"], "cancelled");
+
+  const std::string alone = all.add("test", counting);
+  EXPECT_GT(done(alone), 0);
+  seconds += 301;
+  const std::string last = all.add("test", [](job_watch&) { return json(2); });
+  EXPECT_EQ(look_until(all, last, is_state("done"))["result"], 2);
+  EXPECT_EQ(all.look(alone)["state"], "cancelled");
+}
+
 TEST(Jobs, EndWithTheirThread) {
   std::atomic<bool> ended{false};
   {
     jobs_in_a_thread all;
     const std::string running = all.add("test", endless(ended));
     all.add("test", endless(ended));
-    look_until(all, running, [](const json& seen) { return seen["done"] > 0; });  // not only about to start
+    look_until(all, running, [](const json& seen) { return seen["done"] > 0; });  // its work has begun
   }
 
   EXPECT_TRUE(ended);

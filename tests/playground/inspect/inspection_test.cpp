@@ -8,6 +8,7 @@
 #include "playground/api/api.hpp"
 #include "playground/documented.hpp"
 #include "playground/host/inspect_filter.hpp"
+#include "playground/inspect/inspected_file.hpp"
 #include "playground/inspected_filters.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
@@ -102,6 +103,15 @@ any_filter of_chosen_keys() {
   return filter;
 }
 
+// The scheme has fewer different hashes than the filter has bits.
+any_filter of_a_scheme_beyond_its_hashes() {
+  const params p = pharo(200'000, 0.02);
+  EXPECT_GT(expected_fpr(p, p.capacity), 0.2);
+  any_filter filter(p);
+  for (std::uint64_t k = 0; k < p.capacity; ++k) filter.insert("key " + std::to_string(k));
+  return filter;
+}
+
 // Its sizing rule uses a real number of probes.
 any_filter of_a_scheme() {
   const params p = pharo(20'000, 0.01);
@@ -126,6 +136,8 @@ TEST_F(InspectedFile, HasTheVerdictThatItsBitsDeserve) {
        R"({"verdict": {"code": "empty"}, "keys": 0, "certified": 0, "facts": {"ones": 0}})"},
       {"chosen keys", of_chosen_keys(), R"({"verdict": {"level": "bad"}, "histogram": {"fits": false}})"},
       {"scheme as planned", of_a_scheme(), R"({"verdict": {"level": "watch", "code": "scheme"}})"},
+      {"scheme with too few hashes", of_a_scheme_beyond_its_hashes(),
+       R"({"verdict": {"level": "bad", "code": "broken"}})"},
   };
   for (verdict_row& row : rows) {
     SCOPED_TRACE(row.name);
@@ -319,14 +331,13 @@ TEST_F(InspectedFile, IsDocumented) {
   }
 }
 
-TEST_F(InspectedFile, ThatIsALogIsRefusedWithItsFilter) {
+TEST_F(InspectedFile, ThatIsALogNamesItsFilter) {
   made(10).save(path);
   write_file(path + ".log", bytes(100, 'x'));
 
-  const auto refused = error_of([&] { inspect_filter(path + ".log", {}); });
+  const json seen = failed(*inspect_filter(path + ".log", {}), "not_a_filter");
 
-  ASSERT_TRUE(refused);
-  EXPECT_NE(refused->text().hint.words().find("name " + path + ";"), std::string::npos) << refused->text().hint.words();
+  EXPECT_EQ(seen["error"]["way_out"], "name " + path + "; this file is its log");
 }
 
 TEST_F(InspectedFile, CanBeCutShortWhileItIsRead) {
@@ -350,7 +361,17 @@ TEST_F(InspectedFile, CanBeCutShortWhileItIsRead) {
   ::munmap(mapped, 20 * page);
 }
 
-TEST_F(InspectedFile, ThatIsNoneIsRefusedAtOnce) { EXPECT_THROW(inspect(), bloomery::error); }
+TEST_F(InspectedFile, ThatIsMissingAtFirstAppearsOnceItExists) {
+  EXPECT_THROW(inspect_file(path, {}, 1), bloomery::error);
+  const auto i = inspect();
+  const json missing = failed(*i, "not_found");
+
+  made(1000).save(path);
+
+  EXPECT_FALSE(missing.contains("filter"));
+  EXPECT_EQ(missing["changed_at"], nullptr);
+  EXPECT_NEAR(ready(*i)["keys"].get<double>(), 1000, 30);
+}
 
 }  // namespace
 }  // namespace bloomery_tests

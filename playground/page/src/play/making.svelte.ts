@@ -37,6 +37,11 @@ export class Making {
     () => this.played.filter !== undefined && this.#planned !== null && !same(this.#planned.wanted, this.played.wanted),
   );
 
+  /** The plan of the controls; null: their values make no filter. */
+  get plan(): Plan | null {
+    return this.#planned?.plan ?? null;
+  }
+
   /** The first filter, or that of a link, is still to be created. */
   get waits(): boolean {
     return this.played.pending !== null;
