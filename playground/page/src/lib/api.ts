@@ -124,15 +124,37 @@ export interface Point {
   rate: number;
 }
 
+/** Why the library takes a layout, or does not. */
+export interface Why {
+  ground: "needs_more" | "slower" | "only_one" | "quickest" | "impossible";
+  than: string;
+  more: number;
+  within: number;
+  allowed_percent: number;
+  allowed_bytes: number;
+  preferred_percent: number;
+}
+
 export interface Plan {
   filter: Params;
   rate: number;
   bits_a_key: number;
   bytes: number;
+  command: string;
+  cpp: string;
   curve: Point[];
   probes: { probes: number; rate: number; best?: true }[] | null;
   layouts:
-    { layout: string; possible: boolean; bits_a_key: number; rate: number; chosen: boolean; reason: string }[] | null;
+    | {
+        layout: string;
+        possible: boolean;
+        bits_a_key: number;
+        rate: number;
+        chosen: boolean;
+        reason: string;
+        why: Why;
+      }[]
+    | null;
 }
 
 export interface Fill {
