@@ -120,6 +120,12 @@ const chapters = {
         assert.equal(numberOf(await shown("learn.6.all")), plan.bits);
         assert.equal(numberOf(await shown("learn.6.hashes")), plan.probes);
         assert(Math.abs(numberOf(await shown("learn.6.error")) / plan.rate - 1) < 0.006, "the error, to three digits");
+        const formulas = await r.page.locator(".formula .result").allTextContents();
+        const [first, ideal, fpr, bound] = formulas.map(numberOf);
+        // The textbook is close to the exact plan, and a Bloom filter takes at least 1.44 times the lower bound.
+        assert(first <= plan.bits && Math.abs(ideal / (plan.bits / plan.capacity) - Math.LN2) < 0.01, `${formulas}`);
+        assert(fpr < 1.006 * plan.rate && fpr > 0.8 * plan.rate, `${fpr}, exactly ${plan.rate}`);
+        assert(Math.abs(bound - plan.capacity * Math.log2(1 / plan.rate)) <= 1 && plan.bits > 1.44 * bound, `${bound}`);
       });
     for (const place of r.byKeyboard ? ["40 20", "0 3", "70 60"] : ["23 37"]) {
       const [n, p] = place.split(" ");
@@ -252,6 +258,17 @@ const chapters = {
     assert(Math.abs(numberOf(engine.rate) - 0.0082) < 0.0001, `about 1%: ${engine.rate}`);
     await r.press(r.button("learn.13.crawl"));
     assert.equal(numberOf((await r.learns("learn.13.crawl.said", said)).rate), 0.001);
+    const card = r.page.locator(".card");
+    await card.getByLabel(r.t("learn.6.n")).fill("2,000,000");
+    await card.getByLabel(r.t("learn.6.p")).fill("0.01%");
+    const code = card.locator(".line code").last();
+    await becomes(code, "bloomery::filter<std::string_view, bloomery::layouts::split_block512> seen(2'000'000, 0.0001);");
+    const line = await card.locator(".line code").first().innerText();
+    const [, ...told] = line.replace(" keys.txt", "").split(" ");
+    await command(...told, { input: "Madrid\n" });
+    const { bits: built, probes } = JSON.parse(await command("info", "keys.bloom", "--json"));
+    const figures = (await card.locator(".big dd").allInnerTexts()).map((one) => one.replace(/,/g, ""));
+    assert.deepEqual([figures[0], figures[2]], [String(built), String(probes)], line);
   },
 };
 
@@ -289,7 +306,7 @@ async function allDone(page) {
   }, last);
 }
 
-const still = { width: 360, height: 740, dark: true, reducedMotion: true, limit: 60 };
+const still = { width: 320, height: 740, dark: true, reducedMotion: true, limit: 60 };
 test("No chapter scrolls sideways in English, and none is animated with reduced motion", still, async (page) => {
   await allDone(page);
   for (let chapter = 1; chapter <= last; ++chapter) {
@@ -333,6 +350,12 @@ test("Every chapter can be skipped, does not count as done, and has short animat
   await r.press(r.button("learn.back"));
   await r.isAt(last - 1);
   await page.goBack();
+  await r.isAt(last);
+  await page.keyboard.press("ArrowLeft");
+  await r.isAt(last - 1);
+  await page.keyboard.press("ArrowRight");
+  await r.isAt(last);
+  await page.locator(".card input").first().press("ArrowLeft"); // moves the cursor
   await r.isAt(last);
 });
 
