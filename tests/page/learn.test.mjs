@@ -65,7 +65,41 @@ const cities = {
   async 1(r) {
     await r.press(r.button("learn.ask", { key: "Madrid" }));
     await r.hears("learn.said.no", { key: "Madrid", unset: bits.Madrid.join(r.and) });
+    await this.steps(r);
     await r.page.getByText(r.t("bits.label", { set: 0, cells: 48 })).waitFor();
+  },
+  /** The steps from the hash of Madrid to its bits, one by one, and numbers that are bound to bits. */
+  async steps(r) {
+    const steps = r.page.getByRole("region", { name: r.t("learn.hash.title", { key: "Madrid" }) });
+    const [b, a] = [0xda37, 0x91ca]; // murmur3_x86_32("Madrid") is 0xDA3791CA
+    const grouped = (n) => n.toLocaleString("en-US");
+    const told = bits.Madrid.map((bit, i) => {
+      const sum = grouped(a + (i + 1) * b);
+      return `a + ${i + 1} · b = ${sum} ${sum} mod 48 = ${bit - 1} → ${r.t("learn.hash.bit", { bit })}`;
+    });
+    const rows = steps.locator(".probes li:visible");
+    const shows = (n) =>
+      eventually(async () => {
+        const now = (await rows.allInnerTexts()).map((text) => text.split(/\s+/).join(" "));
+        assert.equal(now.length, n);
+        for (const [i, row] of now.entries()) assert(row.startsWith(told[i]), `${row}, expected ${told[i]}`);
+      });
+    await shows(4);
+    await becomes(() => r.button("learn.hash.next").isEnabled(), false); // after the last step
+    for (const n of [4, 3]) {
+      await r.press(r.button("learn.hash.back"));
+      await shows(n);
+      assert.equal(await steps.locator(".now").count(), 1);
+    }
+    for (let i = 0; i < 2; ++i) await r.press(r.button("learn.hash.next"));
+    await shows(4);
+    const lit = (where) => r.page.locator(`${where} .lit`).allInnerTexts();
+    await r.said().getByText("18", { exact: true }).hover();
+    await becomes(() => lit(".probes"), ["18"]);
+    await r.page.mouse.move(0, 0);
+    await tabTo(r.page, r.page.getByRole("slider"));
+    await r.page.keyboard.press("End");
+    await becomes(() => lit("article .said"), ["48"]);
   },
   async 2(r) {
     await r.press(r.button("learn.add", { key: "Madrid" }));
@@ -82,7 +116,7 @@ const cities = {
     await r.hears("learn.said.no", { key: "Berlin", unset: [27, 33].join(r.and) });
     const role = (bit) => (bit === 27 || bit === 33 ? "bits.role.proof" : "bits.role.shared");
     const told = bits.Berlin.map((bit) => r.t("bits.item", { bit, role: r.t(role(bit)) }));
-    assert.deepEqual(await r.page.locator(".bits .hidden li").allTextContents(), told);
+    await becomes(() => r.page.locator(".bits .hidden li").allTextContents(), told);
   },
   async 4(r) {
     await r.press(r.button("learn.ask", { key: "Roma" }));
@@ -305,6 +339,31 @@ async function allDone(page) {
     localStorage.setItem("learn.done", JSON.stringify(Array.from({ length: n }, (_, i) => i + 1)));
   }, last);
 }
+
+test("The first screen looks up any name among a million addresses", { width: 320, limit: 120 }, async (page) => {
+  const r = new Reader(page, "en", true);
+  await page.goto("/");
+  await tabTo(page, page.getByLabel(r.t("learn.million.name")));
+  await page.keyboard.type("Ada Lovelace");
+  await page.keyboard.press("Enter");
+  const answer = page.locator(".answer");
+  const begins = (name, values) =>
+    eventually(async () => assert((await answer.innerText()).startsWith(r.t(name, values))), 60);
+  await begins("learn.million.no", { key: "Ada Lovelace" });
+  const section = page.getByRole("region", { name: r.t("learn.million.title") });
+  const { keys, bits: size, k } = valuesOf(r.t("learn.million.facts"), await section.locator("p").last().innerText());
+  const plan = await planOf("-n", 1_000_000, "-p", 0.01);
+  assert.deepEqual([keys, numberOf(size), Number(k)], ["1,000,000", plan.bits, plan.probes]);
+  const known = section.getByRole("button", { name: /@/ });
+  const { key } = valuesOf(r.t("learn.ask"), await known.innerText());
+  await r.press(known);
+  const whole = `${r.t("learn.million.maybe")} ${r.t("learn.million.time")}`;
+  const { rate } = await eventually(async () => valuesOf(whole, (await answer.innerText()).trim()));
+  await begins("learn.million.maybe", { key, rate, onein: "1 in 100" });
+  assert(Math.abs(numberOf(rate) / 0.01 - 1) < 0.02, rate);
+  await noSidewaysScrolling(page);
+  await noSeriousFindings(page);
+});
 
 const still = { width: 320, height: 740, dark: true, reducedMotion: true, limit: 60 };
 test("No chapter scrolls sideways in English, and none is animated with reduced motion", still, async (page) => {

@@ -53,6 +53,20 @@ export function mark(ctx: CanvasRenderingContext2D, colors: Colors, at: Place, {
   ctx.restore();
 }
 
+/** A thick frame around a square, with a gap. */
+export function markLit(ctx: CanvasRenderingContext2D, colors: Colors, at: Place): void {
+  const s = Math.max(at.size, 10) + 2;
+  ctx.setLineDash([]);
+  for (const [width, color] of [
+    [6, colors.ground],
+    [3, colors.text],
+  ] as const) {
+    ctx.lineWidth = width;
+    ctx.strokeStyle = color;
+    ctx.strokeRect(at.x + (at.size - s) / 2 - 1, at.y + (at.size - s) / 2 - 1, s, s);
+  }
+}
+
 /** A frame, larger than a small square. */
 export function markCursor(ctx: CanvasRenderingContext2D, colors: Colors, at: Place): void {
   const s = Math.max(at.size, 8);
