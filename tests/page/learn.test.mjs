@@ -365,6 +365,18 @@ test("The first screen looks up any name among a million addresses", { width: 32
   await noSeriousFindings(page);
 });
 
+test("Each view has a title and a description of its own", async (page) => {
+  const t = words("en");
+  await page.goto("/#learn/6");
+  await becomes(() => page.title(), `${t("learn.6.ask")} · bloomery`);
+  for (const view of ["play", "measure", "inspect"]) {
+    await follow(page, t(`nav.${view}`));
+    await becomes(() => page.title(), `${t(`title.${view}`)} · bloomery`);
+    const told = await page.locator("meta[name=description]").evaluateAll((all) => all.map((one) => one.content));
+    assert.deepEqual(told, [t(`about.${view}`)]);
+  }
+});
+
 const still = { width: 320, height: 740, dark: true, reducedMotion: true, limit: 60 };
 test("No chapter scrolls sideways in English, and none is animated with reduced motion", still, async (page) => {
   await allDone(page);

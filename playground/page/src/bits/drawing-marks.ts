@@ -53,9 +53,9 @@ export function mark(ctx: CanvasRenderingContext2D, colors: Colors, at: Place, {
   ctx.restore();
 }
 
-/** A thick frame around a square, with a gap. */
+/** A thick frame within a square, or around a small one. */
 export function markLit(ctx: CanvasRenderingContext2D, colors: Colors, at: Place): void {
-  const s = Math.max(at.size, 10) + 2;
+  const s = Math.max(at.size - 6, 10);
   ctx.setLineDash([]);
   for (const [width, color] of [
     [6, colors.ground],

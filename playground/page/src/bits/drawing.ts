@@ -15,6 +15,8 @@ export interface Picture {
   sight: Sight;
   cells: Cells;
   marks: Marks | null;
+  /** Cells that are still drawn as not set. */
+  waiting: number[];
   /** A highlighted cell; -1: none. */
   lit: number;
   /** The selected cell; -1: none. */
@@ -39,7 +41,7 @@ interface Row {
 }
 
 export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
-  const { filter, sight, cells, marks, lit, cursor } = picture;
+  const { filter, sight, cells, marks, waiting, lit, cursor } = picture;
   const { width, height, top } = sight;
   const grid = sight.grid!;
   const dense = Math.min(3, devicePixelRatio || 1);
@@ -60,7 +62,7 @@ export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
     if (from >= to) continue;
     const piece = cells.of(s.layer, unit);
     const skip = piece?.first ?? 0;
-    const row: Row = { s, from, to, valueOf: (i) => piece?.data[i - skip] ?? 0 };
+    const row: Row = { s, from, to, valueOf: (i) => (waiting.includes(s.first + i) ? 0 : (piece?.data[i - skip] ?? 0)) };
     fillSquares(pen, row, (value) => lut[unit === 1 ? shade[value]! : Math.round(255 * Math.sqrt(value / unit))]!);
     if (unit === 1 && size >= 24) nameCells(pen, row, filter, shade);
     else if (unit === 1 && counters && size >= 12) countCells(pen, row);
