@@ -62,7 +62,12 @@ export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
     if (from >= to) continue;
     const piece = cells.of(s.layer, unit);
     const skip = piece?.first ?? 0;
-    const row: Row = { s, from, to, valueOf: (i) => (waiting.includes(s.first + i) ? 0 : (piece?.data[i - skip] ?? 0)) };
+    const row: Row = {
+      s,
+      from,
+      to,
+      valueOf: (i) => (waiting.includes(s.first + i) ? 0 : (piece?.data[i - skip] ?? 0)),
+    };
     fillSquares(pen, row, (value) => lut[unit === 1 ? shade[value]! : Math.round(255 * Math.sqrt(value / unit))]!);
     if (unit === 1 && size >= 24) nameCells(pen, row, filter, shade);
     else if (unit === 1 && counters && size >= 12) countCells(pen, row);
