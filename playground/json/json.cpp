@@ -422,6 +422,7 @@ json json_of(const key_view& view, std::uint64_t block_cells) {
       {"truth", view.actual == membership::unknown ? json(nullptr) : json(name_of(view.actual))},
       {"false_positive", view.false_positive()},
       {"hash", view.hash ? json(fmt::format("{:016X} {:016X}", view.hash->hash64, view.hash->high64)) : json(nullptr)},
+      {"numbers", view.numbers.empty() ? json(nullptr) : json(view.numbers)},
       {"block", block_cells == 0 || view.cells.empty() ? json(nullptr) : json(view.cells.back().at.cell / block_cells)},
       {"cells", cells}};
 }

@@ -157,6 +157,7 @@ membership demo_session::membership_of(std::string_view key) const {
 key_view demo_session::view_of(const std::string& key) const {
   key_view view{key, filter_.hash_of(key), filter_.may_contain(key), membership_of(key), {}};
   for (const place& at : filter_.places_of(key)) view.add_cell(at, filter_.values(at.cell, 1).front());
+  view.numbers = filter_.numbers_of(key);
   return view;
 }
 

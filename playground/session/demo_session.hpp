@@ -61,6 +61,7 @@ struct key_view {
     return maybe && (actual == membership::never || actual == membership::removed || actual == membership::expired);
   }
   std::vector<key_cell> cells;
+  std::vector<std::uint64_t> numbers = {};  ///< shown_filter::numbers_of()
 
   /// Adds the cell of the next probe.
   void add_cell(const place& at, std::uint32_t value) {

@@ -3,6 +3,7 @@
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/measure.hpp>
+#include <bloomery/scheme.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -137,6 +138,21 @@ void shown_filter::check_key(std::string_view key) const {
 void shown_filter::check_takes_keys() const {
   if (capabilities().can_insert) return;
   throw error(errc::incompatible, {"a static filter accepts no keys", "", "", params_.layout, "create another filter"});
+}
+
+std::vector<std::uint64_t> shown_filter::numbers_of(std::string_view key) const {
+  const scheme* const rule = find_scheme(params_.scheme);
+  if (rule == nullptr) return {};
+  // Numbers of up to 63 bits are below 2^62 if they are the same modulo 2^62 and 2^63.
+  const std::uint32_t probes = params_.geometry.probes;
+  std::vector<std::uint64_t> numbers(probes), again(probes);
+  rule->positions(key, {std::uint64_t{1} << 62, probes}, params_.seed, numbers.data());
+  rule->positions(key, {std::uint64_t{1} << 63, probes}, params_.seed, again.data());
+  if (numbers != again) return {};
+  if (rule->from_top) {
+    for (std::uint64_t& number : numbers) number ^= 7;
+  }
+  return numbers;
 }
 
 std::uint64_t shown_filter::epoch() const { return has_layers() ? 0 : filter().epoch(); }

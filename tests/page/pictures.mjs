@@ -38,11 +38,12 @@ const scenes = {
 
 for (const [name, scene] of Object.entries(scenes)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
-  test(name, { width: 1200, height: 730, context: { deviceScaleFactor: 0.7 } }, async (page) => {
+  const height = name === "learn" ? 880 : 730; // the steps of hashing and the bits
+  test(name, { width: 1200, height, context: { deviceScaleFactor: 0.7 } }, async (page) => {
     await scene(page);
     await page.evaluate(() => (document.activeElement?.blur(), scrollTo(0, 0)));
     await page.mouse.move(0, 0);
-    await page.waitForTimeout(1000); // let animations end
+    await page.waitForTimeout(2500); // let animations end
     fs.mkdirSync(folder, { recursive: true });
     await page.screenshot({ path: path.join(folder, `${name}.png`) });
   });

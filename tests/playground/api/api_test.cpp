@@ -78,6 +78,8 @@ TEST(Api, TheCitiesOfTheTutorialHaveItsBits) {
   EXPECT_EQ(numbered(asked["keys"][2], filter), (cells{36, 36, 36, 36}));
   EXPECT_EQ(asked["keys"][2]["answer"], "maybe");
   EXPECT_EQ(asked["keys"][2]["false_positive"], true);
+  // murmur3_x86_32("Madrid") is 0xDA3791CA: the low half plus i times the high half
+  EXPECT_EQ(asked["keys"][0]["numbers"], json({93185, 149048, 204911, 260774}));
   EXPECT_EQ(asked["keys"][2]["cells"][0]["owners"], json({"Barcelona"}));
   EXPECT_EQ(asked["keys"][2]["cells"][3]["again"], true);
   EXPECT_EQ(asked["false_positives"], 1);

@@ -36,6 +36,19 @@ class ShownFilter : public testing::TestWithParam<json> {
   shown_filter filter;
 };
 
+TEST_P(ShownFilter, ReducesTheNumbersOfAKeyToItsCells) {
+  const std::string scheme = GetParam().value("scheme", "");
+  const bool always = scheme == "pharo" || scheme == "perl";
+  for (int key = 0; key < 100; ++key) {
+    const std::string name = "key " + std::to_string(key);
+    const std::vector<std::uint64_t> numbers = filter.numbers_of(name);
+    EXPECT_TRUE(numbers.empty() ? !always : !scheme.empty()) << name;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      EXPECT_EQ(numbers[i] % filter.cells(), filter.places_of(name)[i].cell) << name << ", probe " << i;
+    }
+  }
+}
+
 TEST_P(ShownFilter, CountsWhatItsCellsShowOneByOne) {
   const std::uint64_t cells = filter.cells();
   const std::vector<std::uint8_t> values = filter.values(0, cells);

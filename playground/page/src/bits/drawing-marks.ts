@@ -11,7 +11,8 @@ interface Mark {
   stripes: "over" | "beside" | "none";
 }
 
-/** Roles differ in shape: new cells have a thick bright frame, shared cells stripes, proofs a dashed frame. */
+/** Roles differ in shape: new cells have a thick bright frame, shared cells stripes, proofs a dashed
+ * frame, lost cells a dotted one. */
 export function mark(ctx: CanvasRenderingContext2D, colors: Colors, at: Place, { role, faint, stripes }: Mark): void {
   const large = at.size >= 16;
   const s = Math.max(at.size - (large ? 2 : 1), 9);
@@ -43,13 +44,27 @@ export function mark(ctx: CanvasRenderingContext2D, colors: Colors, at: Place, {
     ctx.stroke();
     ctx.globalAlpha = faint ? 0.7 : 1;
   }
-  ctx.setLineDash(role !== "proof" ? [] : large ? [4, 3] : [3, 2]);
+  ctx.setLineDash(role === "lost" ? [2, 3] : role !== "proof" ? [] : large ? [4, 3] : [3, 2]);
   ctx.lineWidth = role === "looked" || faint || !large ? 1.5 : role === "new" ? 4 : 3;
-  ctx.strokeStyle =
-    role === "new" ? (large ? colors.fresh : colors.text) : role === "looked" ? colors.quiet : colors.maybe;
+  const strokes = { new: large ? colors.fresh : colors.text, looked: colors.quiet, lost: colors.bad } as const;
+  ctx.strokeStyle = role in strokes ? strokes[role as keyof typeof strokes] : colors.maybe;
   const inset = ctx.lineWidth / 2;
   ctx.strokeRect(x + inset, y + inset, s - 2 * inset, s - 2 * inset);
   ctx.restore();
+}
+
+/** A thick frame within a square, or around a small one. */
+export function markLit(ctx: CanvasRenderingContext2D, colors: Colors, at: Place): void {
+  const s = Math.max(at.size - 6, 10);
+  ctx.setLineDash([]);
+  for (const [width, color] of [
+    [6, colors.ground],
+    [3, colors.text],
+  ] as const) {
+    ctx.lineWidth = width;
+    ctx.strokeStyle = color;
+    ctx.strokeRect(at.x + (at.size - s) / 2 - 1, at.y + (at.size - s) / 2 - 1, s, s);
+  }
 }
 
 /** A frame, larger than a small square. */

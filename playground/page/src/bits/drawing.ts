@@ -6,7 +6,7 @@ import type { Marks } from "../lib/marks";
 import { count } from "../lib/numbers";
 import { t } from "../lib/words.svelte";
 import type { Cells } from "./cells";
-import { mark, markCursor } from "./drawing-marks";
+import { mark, markCursor, markLit } from "./drawing-marks";
 import { header, type Grid, type Segment } from "./scale";
 import type { Sight } from "./sight.svelte";
 
@@ -15,6 +15,10 @@ export interface Picture {
   sight: Sight;
   cells: Cells;
   marks: Marks | null;
+  /** Cells that are still drawn as not set. */
+  waiting: number[];
+  /** A highlighted cell; -1: none. */
+  lit: number;
   /** The selected cell; -1: none. */
   cursor: number;
 }
@@ -37,7 +41,7 @@ interface Row {
 }
 
 export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
-  const { filter, sight, cells, marks, cursor } = picture;
+  const { filter, sight, cells, marks, waiting, lit, cursor } = picture;
   const { width, height, top } = sight;
   const grid = sight.grid!;
   const dense = Math.min(3, devicePixelRatio || 1);
@@ -58,7 +62,12 @@ export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
     if (from >= to) continue;
     const piece = cells.of(s.layer, unit);
     const skip = piece?.first ?? 0;
-    const row: Row = { s, from, to, valueOf: (i) => piece?.data[i - skip] ?? 0 };
+    const row: Row = {
+      s,
+      from,
+      to,
+      valueOf: (i) => (waiting.includes(s.first + i) ? 0 : (piece?.data[i - skip] ?? 0)),
+    };
     fillSquares(pen, row, (value) => lut[unit === 1 ? shade[value]! : Math.round(255 * Math.sqrt(value / unit))]!);
     if (unit === 1 && size >= 24) nameCells(pen, row, filter, shade);
     else if (unit === 1 && counters && size >= 12) countCells(pen, row);
@@ -68,6 +77,8 @@ export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
     const stripes = unit > 1 ? "none" : counters ? "beside" : "over";
     if (at && at.y + at.size >= 0 && at.y <= height) mark(ctx, pen.colors, at, { role, faint: marks!.faint, stripes });
   }
+  const bright = lit >= 0 ? sight.placeOf(lit) : null;
+  if (bright) markLit(ctx, pen.colors, bright);
   const at = cursor >= 0 ? sight.placeOf(cursor) : null;
   if (at) markCursor(ctx, pen.colors, at);
 }

@@ -17,6 +17,7 @@ export function colors() {
     fresh: of("--fresh"),
     text: of("--text"),
     quiet: of("--quiet"),
+    bad: of("--bad"),
   };
 }
 

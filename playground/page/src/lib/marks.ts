@@ -1,8 +1,11 @@
 // The cells of the current key and their roles in the picture, from the API's answer.
 import type { Key, KeyView } from "./api";
 
-/** Newly set by this key; already set; not set, so the key is absent; not set, and already proven absent. */
-export type Role = "new" | "shared" | "proof" | "looked";
+/**
+ * Newly set by this key; already set; not set, so the key is absent; not set, and already proven absent; not set,
+ * although the key was added, because a removal by force cleared it.
+ */
+export type Role = "new" | "shared" | "proof" | "looked" | "lost";
 
 export interface Marks {
   key: Key;
@@ -21,6 +24,7 @@ export function marksOf(view: KeyView, how: "added" | "asked" | "typed"): Marks 
     let role: Role;
     if (how === "added") role = fresh ? "new" : "shared";
     else if (value !== 0) role = "shared";
+    else if (view.truth === "added") role = "lost";
     else role = proven.has(layer) ? "looked" : "proof";
     if (role === "proof") proven.add(layer);
     cells.push({ cell, role, layer });
