@@ -93,6 +93,8 @@ export interface KeyView {
   truth: "added" | "never" | "removed" | "forgotten" | null;
   false_positive: boolean;
   hash: string | null;
+  /** Modulo the number of cells, these are the cells; only for schemes that hash so. */
+  numbers: number[] | null;
   block: number | null;
   cells: Cell[];
 }
