@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace bloomery::playground {
@@ -14,6 +16,9 @@ namespace {
 std::string layout_of(const wanted_filter& wanted, const params& p) {
   return wanted.layout.empty() && (wanted.bits || wanted.window) && wanted.scheme.empty() ? p.layout : wanted.layout;
 }
+
+// A literal of C++ from 2^63 on needs to be marked as unsigned.
+std::string seed_text(std::uint64_t seed) { return std::to_string(seed) + (seed >> 63 != 0 ? "u" : ""); }
 
 }  // namespace
 
@@ -33,7 +38,7 @@ std::string command_of(const wanted_filter& wanted, const params& p) {
     words.push_back(wanted.window->by_time() ? fmt::format("--window {}ms", wanted.window->milliseconds())
                                              : fmt::format("--window-keys {}", wanted.window->keys()));
   }
-  if (!wanted.window || wanted.window->by_time()) words.push_back(fmt::format("-n {}", p.capacity));
+  if (!wanted.window || wanted.window->by_time() || wanted.capacity) words.push_back(fmt::format("-n {}", p.capacity));
   if (wanted.bits) {
     words.push_back(fmt::format("-m {} -k {}", p.geometry.bits, p.geometry.probes));
   } else {
@@ -50,13 +55,13 @@ std::string cpp_of(const wanted_filter& wanted, const params& p) {
   };
   if (wanted.grows) {
     const std::string type = wanted.hash.empty() ? "" : "std::string_view, bloomery::" + wanted.hash;
-    const std::string seed = wanted.seed == 0 ? "{}" : fmt::format("{{{}}}", wanted.seed);
+    const std::string seed = wanted.seed == 0 ? "{}" : "{" + seed_text(wanted.seed) + "}";
     return fmt::format("bloomery::scalable_filter<{}> filter({}, {}, {});", type, p.target_fpr, seed, p.capacity);
   }
   add_text("layout", layout_of(wanted, p));
   add_text("scheme", wanted.scheme);
   add_text("hash", wanted.hash);
-  if (wanted.seed != 0) fields.push_back(fmt::format(".seed = {}", wanted.seed));
+  if (wanted.seed != 0) fields.push_back(".seed = " + seed_text(wanted.seed));
   if (wanted.bits) fields.push_back(fmt::format(".geometry = {{{}, {}}}", p.geometry.bits, p.geometry.probes));
   fields.push_back(fmt::format(".capacity = {}", p.capacity));
   fields.push_back(fmt::format(".target_fpr = {}", p.target_fpr));

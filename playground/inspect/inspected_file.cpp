@@ -93,11 +93,13 @@ class inspected_file final : public watched {
   }
 
   void read_if_changed() override {
-    const std::unique_ptr<filter_handle> filter = open_for_facts(name(), file_check::header);
+    // Before the file is opened: otherwise a new file that takes its name in between would seem to have been read.
     struct stat now {};
-    if (::stat(name().c_str(), &now) != 0) {
+    const int problem = ::stat(name().c_str(), &now) == 0 ? 0 : errno;
+    const std::unique_ptr<filter_handle> filter = open_for_facts(name(), file_check::header);
+    if (problem != 0) {
       throw error(errc::not_found,
-                  {"the file can no longer be read", name(), "", std::strerror(errno), looked_for_again});
+                  {"the file can no longer be read", name(), "", std::strerror(problem), looked_for_again});
     }
     const any_filter& bits = *filter->local();
     const file_info& file = *bits.opened_from();

@@ -127,7 +127,7 @@ void shown_filter::tick(std::uint64_t milliseconds) {
   if (!now_)
     throw error(errc::incompatible, {"this filter has no clock", "milliseconds", "a window by time", "",
                                      "create a filter with window_milliseconds"});
-  *now_ += std::min(milliseconds, (std::uint64_t{1} << 61) - std::min(*now_, std::uint64_t{1} << 61));
+  *now_ += std::min(milliseconds, (std::uint64_t{1} << 62) - std::min(*now_, std::uint64_t{1} << 62));
   filter_->tick(*now_);
 }
 
@@ -143,11 +143,12 @@ void shown_filter::check_takes_keys() const {
 std::vector<std::uint64_t> shown_filter::numbers_of(std::string_view key) const {
   const scheme* const rule = find_scheme(params_.scheme);
   if (rule == nullptr) return {};
-  // Numbers are below 2^61 if they are the same modulo 2^61 and 2^62. (Schemes may calculate with signed numbers.)
+  // Numbers of up to 63 bits are below 2^53 if they are the same modulo 2^53 and 2^62 - 1: in others, the multiple of
+  // 2^62 - 1 that was subtracted changes the lower bits.
   const std::uint32_t probes = params_.geometry.probes;
   std::vector<std::uint64_t> numbers(probes), again(probes);
-  rule->positions(key, {std::uint64_t{1} << 61, probes}, params_.seed, numbers.data());
-  rule->positions(key, {std::uint64_t{1} << 62, probes}, params_.seed, again.data());
+  rule->positions(key, {std::uint64_t{1} << 53, probes}, params_.seed, numbers.data());
+  rule->positions(key, {(std::uint64_t{1} << 62) - 1, probes}, params_.seed, again.data());
   if (numbers != again) return {};
   if (rule->from_top) {
     for (std::uint64_t& number : numbers) number ^= 7;

@@ -111,7 +111,7 @@ class shown_filter {
   std::optional<key_hash> hash_of(std::string_view key) const { return explained(key).hash; }  ///< empty for schemes
 
   /// The numbers whose remainders modulo the number of bits are the cells of the key, one per probe. Empty for layouts,
-  /// and for keys with a number below 0 or from 2^61 on, which the schemes guava and python have.
+  /// and for keys with a number below 0 or from 2^53 on, which the schemes guava and python have.
   std::vector<std::uint64_t> numbers_of(std::string_view key) const;
 
   cell_view view() const { return filter_->cells(); }

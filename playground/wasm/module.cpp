@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <optional>
 #include <string>
@@ -116,6 +117,9 @@ EMSCRIPTEN_KEEPALIVE int bloomery_inspect(const char* name) {
     last_response() = {200, "application/json", text_of({{"number", number_of(name)}})};
   } catch (const bloomery::error& e) {
     last_response() = {status_of(e.code()), "application/json", text_of(json_of(e))};
+  } catch (const std::exception& e) {
+    const bloomery::error failed(bloomery::errc::unavailable, {e.what(), name, "", "", "choose a smaller file"});
+    last_response() = {status_of(failed.code()), "application/json", text_of(json_of(failed))};
   }
   return last_response().status;
 }

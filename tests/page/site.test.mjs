@@ -95,6 +95,14 @@ test("A filter file of the reader is inspected, again after a change, and others
   await eventually(async () => assert.match(await keys(), /5,000|shorter|damaged/));
 });
 
+test("A page whose module is missing says so", { expects: [/./] }, async (page) => {
+  await page.route("**/*.wasm", (route) => route.abort());
+  await page.goto("/#learn/1");
+  await becomes(page.getByRole("alert"), en("play.away"));
+  await page.unroute("**/*.wasm");
+  await page.getByRole("button", { name: en("learn.ask", { key: "Madrid" }) }).waitFor();
+});
+
 // ---- the module itself ----------------------------------------------------------------------------------------------
 
 /** The module in Node.js, whose handle() takes and returns what the API's requests do. */

@@ -8,7 +8,10 @@ import { Machine, type Answer } from "./machine";
 let filters: Machine | undefined;
 
 function machine(): Machine {
-  filters ??= new Machine(undefined, () => (filters = undefined));
+  filters ??= new Machine(undefined, () => {
+    filters = undefined;
+    wakeAll();
+  });
   return filters;
 }
 
@@ -45,7 +48,29 @@ function stateOf(job: Job): Response {
   return new Response(job.state, { status: 200, headers: { "Content-Type": "application/json" } });
 }
 
+/** As many as the server lets wait, and keeps. */
+const most_waiting = 16;
+const most_kept = 256;
+
+function tooMany(): Response {
+  const error = {
+    code: "unavailable",
+    what: "too many jobs are waiting",
+    where: "",
+    expected: `at most ${most_waiting}`,
+    found: String(queue.length),
+    hint: "",
+    way_out: "wait for a job to finish, or cancel one",
+  };
+  return Response.json({ error }, { status: 503 });
+}
+
 async function start(path: string, body: string): Promise<Response> {
+  if (queue.length >= most_waiting) return tooMany();
+  for (const id of jobs.keys()) {
+    if (jobs.size < most_kept) break;
+    if (id !== running && !queue.includes(id)) jobs.delete(id);
+  }
   let id = "";
   const made = new Machine(
     (state) => {
@@ -78,6 +103,10 @@ async function start(path: string, body: string): Promise<Response> {
 
 /** Requests that wait for a new state of an inspected file. */
 const waiting = new Set<() => void>();
+
+function wakeAll(): void {
+  for (const wake of [...waiting]) wake();
+}
 
 /** Waits until a file is read again, or the caller has given up. */
 function news(signal: AbortSignal | undefined): Promise<void> {
@@ -120,6 +149,6 @@ export const reach: Reach = async (path, init) => {
 
 export const inspect: Inspect | null = async (file) => {
   const answer = await machine().ask({ inspect: file });
-  for (const wake of waiting) wake();
+  wakeAll();
   return response(answer);
 };

@@ -59,10 +59,11 @@ export class Machine {
     this.ended();
   }
 
-  /** Drops requests that were aborted. */
+  /** Does not send requests that were aborted. */
   #next(): void {
-    do this.#current = this.#waiting.shift();
-    while (this.#current?.signal?.aborted);
+    while ((this.#current = this.#waiting.shift())?.signal?.aborted) {
+      this.#current!.failed(new DOMException("aborted", "AbortError"));
+    }
     if (!this.#current) return;
     const { task } = this.#current;
     const body = "body" in task && task.body instanceof ArrayBuffer ? [task.body] : [];

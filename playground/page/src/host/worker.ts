@@ -21,7 +21,7 @@ const started = create({
 function handle(module: Bloomery, task: Extract<Task, { method: string }>): number {
   const body = typeof task.body === "string" ? new TextEncoder().encode(task.body) : new Uint8Array(task.body ?? []);
   const [path, query = ""] = task.path.split("?", 2);
-  const at = module._malloc(Math.max(body.length, 1));
+  const at = module._malloc(Math.max(body.length, 1)) >>> 0; // not negative from 2 GiB on
   if (at === 0) throw new Error("out of memory");
   try {
     module.HEAPU8.set(body, at);
@@ -48,6 +48,14 @@ function inspect(module: Bloomery, file: File): number {
   return module.ccall("bloomery_inspect", "number", ["string"], [file.name]);
 }
 
+// The page learns of a failed worker from its error event, which a rejected promise does not cause.
+addEventListener("unhandledrejection", (e) => {
+  e.preventDefault();
+  setTimeout(() => {
+    throw e.reason;
+  });
+});
+
 onmessage = async ({ data: task }: MessageEvent<Task>) => {
   const module = await started;
   if ("run" in task) {
@@ -55,7 +63,7 @@ onmessage = async ({ data: task }: MessageEvent<Task>) => {
     return;
   }
   const status = "inspect" in task ? inspect(module, task.inspect) : handle(module, task);
-  const from = module._bloomery_body();
+  const from = module._bloomery_body() >>> 0;
   const body = module.HEAPU8.slice(from, from + module._bloomery_body_size()).buffer;
   const answer: Answer = { status, type: module.UTF8ToString(module._bloomery_type()), body };
   module._bloomery_forget();
