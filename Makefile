@@ -1,7 +1,7 @@
 # The common tasks. Each target runs presets of CMakePresets.json or a script of tools/, which document the details.
 #
 #   make demo             deduplicate and check a real list: the URLs of this Debian's package index, or FILE=...
-#   make build            build the command, build/release/bloomery
+#   make build            build the command, build/release/bloomery; with its page if the tools of make page are there
 #   make check            build and run the unit and model tests; a minute or two after a small change
 #   make test             make lint, all tests with g++ and with clang and AddressSanitizer, fixed runs of fuzz targets
 #   make test-long        also longer forms of the tests, ThreadSanitizer, AArch64 in an emulator, Debian 13, fuzzing
@@ -15,12 +15,13 @@
 #   make format           format the sources with clang-format
 #   make lint             check include layers, formatting and wording; clang-tidy on files that differ from main
 #   make lint-all         the same with clang-tidy on all files; 20 minutes on two processors
-#   make page             build the playground's page for any static host, without a server: build/site
+#   make page             build the playground's page for any static host: build/site; URL=... is its future address
 #   make dist             write an archive of the sources with the built page: build/bloomery-VERSION.tar.gz
 #   make install          cmake --install, to PREFIX=/usr/local
 #   make clean            remove build/
 
 FILE ?=
+URL ?=
 FUZZ_SECONDS ?= 600
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
@@ -35,17 +36,22 @@ export CTEST_PARALLEL_LEVEL = $(shell expr 2 '*' $(JOBS))
 
 build:
 	tools/install-dependencies build
-	cmake --workflow --preset release
+	cmake --preset release -D BLOOMERY_BUILD_PAGE=ON
+	cmake --build --preset release
 
 page:
 	tools/install-dependencies build page
-	cmake --workflow --preset wasm
+	tools/build-page build/page --site build/site $(if $(URL),--url "$(URL)")
 
 dist:
-	tools/install-dependencies build
+	tools/install-dependencies build page
 	tools/make-dist
 
-demo: build
+# The page takes longer to build than the rest, and the demo does not show it.
+demo:
+	tools/install-dependencies build
+	cmake --preset release -D BLOOMERY_BUILD_PAGE=OFF
+	cmake --build --preset release
 	tools/demo $(if $(FILE),"$(FILE)")
 
 check:

@@ -1,6 +1,6 @@
 #include "playground/api/jobs.hpp"
 
-#include "playground/session/session_store.hpp"
+#include "playground/api/exchange.hpp"
 
 #include <algorithm>
 #include <exception>

@@ -1,6 +1,6 @@
 #include "playground/http/admission.hpp"
 
-#include "playground/api/api.hpp"
+#include "playground/api/exchange.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -105,9 +105,9 @@ std::optional<refusal> unusual_body(const httplib::Request& req) {
   }
   if (is_wrapped(req)) {
     const char* const header = req.has_header("Content-Encoding") ? "Content-Encoding" : "Content-Type";
-    return refusal{415, error(errc::invalid_argument, {"encoded and multipart bodies are not accepted", header,
-                                                       "JSON, or the bytes of a filter", req.get_header_value(header),
-                                                       "send the body uncompressed, in one part"})};
+    return refusal{
+        415, error(errc::invalid_argument, {"encoded and multipart bodies are not accepted", header, "JSON",
+                                            req.get_header_value(header), "send the body uncompressed, in one part"})};
   }
   const std::size_t lengths = req.get_header_value_count("Content-Length");
   const std::string length = req.get_header_value("Content-Length");
@@ -122,7 +122,7 @@ std::optional<refusal> unusual_body(const httplib::Request& req) {
         411, error(errc::invalid_argument, {"the length of the body is missing", "Content-Length", "a number of bytes",
                                             "none", "send Content-Length, which is 0 if there is no body"})};
   }
-  const std::uint64_t most = req.method != "POST" ? 0 : req.path == "/api/1/files" ? api::most_file : api::most_body;
+  const std::uint64_t most = req.method == "POST" ? most_body : 0;
   if (body_size(req) > most) {
     return refusal{
         413, error(errc::too_large,

@@ -35,14 +35,14 @@ namespace {
 using httplib::Request;
 using httplib::Response;
 
-constexpr std::size_t threads = 96;                        // waiting inspections and idle connections occupy one each
-constexpr std::size_t most_waiting = 512;                  // accepted connections that wait for a thread
-constexpr int backlog = 4096;                              // connections that the kernel keeps for the listener
-constexpr std::size_t most_requests = 1000;                // per connection
-constexpr std::time_t keep_alive_seconds = 1;              // idle time between two requests
-constexpr auto read_time = std::chrono::seconds(3);        // idle time within a request
-constexpr auto write_time = std::chrono::seconds(10);      // without progress of the client
-constexpr std::uint64_t most_bodies = 4 * api::most_file;  // bytes of all bodies being received
+constexpr std::size_t threads = 96;                    // waiting inspections and idle connections occupy one each
+constexpr std::size_t most_waiting = 512;              // accepted connections that wait for a thread
+constexpr int backlog = 4096;                          // connections that the kernel keeps for the listener
+constexpr std::size_t most_requests = 1000;            // per connection
+constexpr std::time_t keep_alive_seconds = 1;          // idle time between two requests
+constexpr auto read_time = std::chrono::seconds(3);    // idle time within a request
+constexpr auto write_time = std::chrono::seconds(10);  // without progress of the client
+constexpr std::uint64_t most_bodies = 32 * most_body;  // bytes of all bodies being received
 constexpr std::uint64_t large_body = std::uint64_t{1} << 20;  // bytes
 
 // The thread pool of the HTTP library, which counts its active and waiting connections.
@@ -222,13 +222,14 @@ struct server::impl {
     http.set_keep_alive_timeout(keep_alive_seconds);
     http.set_read_timeout(read_time);
     http.set_write_timeout(write_time);
-    http.set_payload_max_length(api::most_file);
-    http.set_default_headers({{"X-Content-Type-Options", "nosniff"},
-                              {"Referrer-Policy", "no-referrer"},
-                              {"X-Frame-Options", "DENY"},
-                              {"Content-Security-Policy",
-                               "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-                               "object-src 'none'; base-uri 'none'; frame-ancestors 'none'"}});
+    http.set_payload_max_length(most_body);
+    http.set_default_headers(
+        {{"X-Content-Type-Options", "nosniff"},
+         {"Referrer-Policy", "no-referrer"},
+         {"X-Frame-Options", "DENY"},
+         {"Content-Security-Policy",
+          "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+          "img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"}});
     http.set_expect_100_continue_handler([this](const Request& req, Response& res) {
       const auto refused = refusal_of(req, host, port);
       if (refused) refuse(res, refused->status, refused->problem);
@@ -288,9 +289,6 @@ struct server::impl {
     response made = answers.handle(asked);
     res.status = made.status;
     res.set_header("Cache-Control", "no-store");
-    if (!made.file_name.empty()) {
-      res.set_header("Content-Disposition", "attachment; filename=\"" + made.file_name + "\"");
-    }
     if (!made.type.empty()) set_body(res, made.type, std::move(made.body), queue.crowded());
   }
 

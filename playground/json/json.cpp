@@ -20,9 +20,6 @@
 namespace bloomery::playground {
 namespace {
 
-constexpr std::uint64_t most_exact =
-    (std::uint64_t{1} << 53) - 1;  // the largest integer that JSON numbers hold exactly
-
 [[noreturn]] void refuse(const std::string& field, const std::string& expected, const std::string& found,
                          const std::string& hint) {
   constexpr std::size_t most_shown = 80;

@@ -19,6 +19,9 @@ namespace bloomery::playground {
 
 using json = nlohmann::ordered_json;
 
+/// The largest integer that every JSON number type holds exactly.
+inline constexpr std::uint64_t most_exact = (std::uint64_t{1} << 53) - 1;
+
 /// The body of a request: an object whose fields are read one by one. Unknown fields are errors.
 ///
 /// Example:
@@ -42,6 +45,7 @@ class fields {
   key_list keys(std::uint64_t most);            ///< "keys" or "addresses"; too_large: more than `most`
   fields object(const std::string& name);
   json take(const std::string& name);  ///< null if absent
+  bool has(const std::string& name) const { return object_.contains(name); }
 
   /// @throws error  invalid_argument: a field that was not read
   void end() const;

@@ -84,6 +84,20 @@ void demo_session::check_size(const wanted_filter& wanted) {
 demo_session::demo_session(wanted_filter wanted)
     : wanted_((check_size(wanted), std::move(wanted))), begun_(milliseconds_since_1970()), filter_(as_at_first()) {}
 
+demo_session::demo_session(wanted_filter wanted, const std::vector<step>& steps) : demo_session(std::move(wanted)) {
+  for (step s : steps) {
+    if (auto* added = std::get_if<add_step>(&s)) {
+      added->keys = checked(std::move(added->keys));
+      if (size_of(added->keys) == 0) continue;
+      added->joins = added->joins && !steps_.empty();
+    } else if (auto* removed = std::get_if<remove_step>(&s)) {
+      removed->key = as_taken(std::move(removed->key));
+    }
+    do_again(s);
+    record(std::move(s));
+  }
+}
+
 demo_session::demo_session(std::string file_bytes)
     : file_(std::move(file_bytes)), begun_(milliseconds_since_1970()), filter_(as_at_first()) {}
 
@@ -201,18 +215,29 @@ answers demo_session::ask(key_list keys) const {
   return result;
 }
 
-answers demo_session::add(key_list keys) {
-  facts_.reset();
+// The keys as they are added. @throws error  as add(): one of them cannot be added
+key_list demo_session::checked(key_list keys) const {
   const std::uint64_t count = size_of(keys);
   if (count > most_keys - std::min(keys_of_steps_, most_keys)) {
     throw error(errc::too_large,
                 {"too many keys for a demo filter", "keys", "at most " + app::count_text(most_keys) + " in all",
                  app::count_text(keys_of_steps_ + count), "clear the filter, or use the command-line tool"});
   }
-  answers result;
   filter_.check_takes_keys();
   keys = as_taken(std::move(keys));
   each_key(keys, [&](std::string_view key) { filter_.check_key(key); });
+  return keys;
+}
+
+void demo_session::record(step s) {
+  if (const auto* added = std::get_if<add_step>(&s)) keys_of_steps_ += size_of(added->keys);
+  steps_.push_back(std::move(s));
+}
+
+answers demo_session::add(key_list keys, bool joins) {
+  facts_.reset();
+  keys = checked(std::move(keys));
+  answers result;
   // Each of the first keys is shown with the state of the filter just before its insertion.
   each_key(keys, [&](std::string_view key) {
     ++result.count;
@@ -224,8 +249,7 @@ answers demo_session::add(key_list keys) {
       c.becomes_set = c.value == 0 && !c.again && filter_.values(c.at.cell, 1).front() != 0;
     }
   });
-  if (count > 0) steps_.emplace_back(std::in_place_type<add_step>, add_step{std::move(keys)});
-  keys_of_steps_ += count;
+  if (result.count > 0) record(add_step{std::move(keys), joins && !steps_.empty()});
   name_owners(result.keys);
   return result;
 }
@@ -244,7 +268,7 @@ removal_view demo_session::remove(std::string key, bool by_force) {
     if (std::find(result.cells.begin(), result.cells.end(), at) == result.cells.end()) result.cells.push_back(at);
   }
   result.found = take_out(key, by_force);
-  steps_.emplace_back(std::in_place_type<remove_step>, remove_step{key, by_force});
+  record(remove_step{key, by_force});
   for (std::uint64_t i = 0; i < keys_.ever(); ++i) {
     const std::string& other = keys_.at(i);
     if (!is_in(*keys_.find(other)) || filter_.may_contain(other)) continue;
@@ -257,7 +281,49 @@ removal_view demo_session::remove(std::string key, bool by_force) {
 void demo_session::tick(std::uint64_t milliseconds) {
   facts_.reset();
   filter_.tick(milliseconds);
-  steps_.emplace_back(std::in_place_type<tick_step>, tick_step{milliseconds});
+  record(tick_step{milliseconds});
+}
+
+std::uint64_t demo_session::step_count() const noexcept {
+  return static_cast<std::uint64_t>(std::count_if(steps_.begin(), steps_.end(), [](const step& s) {
+    const auto* added = std::get_if<add_step>(&s);
+    return added == nullptr || !added->joins;
+  }));
+}
+
+std::uint64_t demo_session::next_address() const noexcept {
+  std::uint64_t next = 0;
+  for (const step& s : steps_) {
+    const auto* added = std::get_if<add_step>(&s);
+    const auto* range = added == nullptr ? nullptr : std::get_if<address_range>(&added->keys);
+    if (range != nullptr) next = std::max(next, range->first + range->count);
+  }
+  return next;
+}
+
+std::vector<step> demo_session::insertions() const {
+  std::vector<step> result;
+  const bool removes =
+      std::any_of(steps_.begin(), steps_.end(), [](const step& s) { return std::holds_alternative<remove_step>(s); });
+  std::unordered_map<std::string_view, std::uint64_t> left;  // copies that are still to be inserted
+  for (std::uint64_t i = 0; removes && i < keys_.ever(); ++i) left[keys_.at(i)] = keys_.find(keys_.at(i))->copies;
+  for (const step& s : steps_) {
+    const auto* added = std::get_if<add_step>(&s);
+    if (added == nullptr) continue;
+    if (!removes) {
+      result.emplace_back(*added);
+      continue;
+    }
+    std::vector<std::string> present;
+    each_key(added->keys, [&](std::string_view key) {
+      const auto at = left.find(key);
+      if (at == left.end() || at->second == 0) return;
+      --at->second;
+      present.emplace_back(key);
+    });
+    if (!present.empty()) result.emplace_back(add_step{std::move(present), added->joins && !result.empty()});
+  }
+  return result;
 }
 
 void demo_session::do_again(const step& s) {
@@ -287,8 +353,12 @@ void demo_session::undo() {
   shown_filter first = as_at_first();  // may throw (out of memory for a filter from a file) before anything is undone
   first.learn_from(filter_);
   facts_.reset();
-  if (const auto* added = std::get_if<add_step>(&steps_.back())) keys_of_steps_ -= size_of(added->keys);
-  steps_.pop_back();
+  for (bool joins = true; joins;) {
+    const auto* added = std::get_if<add_step>(&steps_.back());
+    if (added != nullptr) keys_of_steps_ -= size_of(added->keys);
+    joins = added != nullptr && added->joins;
+    steps_.pop_back();
+  }
   filter_ = std::move(first);
   keys_.clear();
   for (const step& s : steps_) do_again(s);
@@ -342,28 +412,6 @@ search_result demo_session::search(std::uint64_t count, std::uint64_t seed) cons
 const filter_facts& demo_session::facts() const {
   if (!facts_) facts_ = filter_.facts(knows_keys() ? std::optional(distinct()) : std::nullopt);
   return *facts_;
-}
-
-std::uint64_t demo_session::byte_size() const {
-  std::uint64_t bytes = filter_.byte_size() + keys_.byte_size() + file_.size();
-  for (const step& s : steps_) {
-    bytes += sizeof s;
-    const auto* added = std::get_if<add_step>(&s);
-    if (added == nullptr || !std::holds_alternative<std::vector<std::string>>(added->keys)) continue;
-    for (const std::string& key : std::get<std::vector<std::string>>(added->keys)) bytes += key.size() + sizeof key;
-  }
-  return bytes;
-}
-
-std::uint64_t demo_session::byte_size_of(const key_list& keys) {
-  constexpr std::uint64_t of_address = 40;
-  std::uint64_t bytes = size_of(keys) * (reference_set::bytes_of_entry + sizeof(std::string));
-  if (const auto* texts = std::get_if<std::vector<std::string>>(&keys)) {
-    for (const std::string& key : *texts) bytes += 2 * key.size();  // in the reference set and in the step
-  } else {
-    bytes += of_address * size_of(keys);
-  }
-  return bytes;
 }
 
 }  // namespace bloomery::playground

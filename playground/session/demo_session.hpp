@@ -29,6 +29,20 @@ struct address_range {
 /// Explicit keys, or addresses.
 using key_list = std::variant<std::vector<std::string>, address_range>;
 
+/// A step of a session. An insertion that joins the step before it is undone together with it.
+struct add_step {
+  key_list keys;
+  bool joins = false;
+};
+struct remove_step {
+  std::string key;
+  bool by_force = false;
+};
+struct tick_step {
+  std::uint64_t milliseconds = 0;
+};
+using step = std::variant<add_step, remove_step, tick_step>;
+
 /// The state of a key in the reference set.
 enum class membership : std::uint8_t {
   unknown,  ///< the key may be one of the unknown keys of a file
@@ -116,12 +130,16 @@ class demo_session {
   explicit demo_session(wanted_filter wanted);
   static void check_size(const wanted_filter& wanted);  ///< @throws error as above
 
+  /// The same, after these steps. @throws error  as above, and as add(), remove() and tick()
+  demo_session(wanted_filter wanted, const std::vector<step>& steps);
+
   /// A filter from the bytes of a file; its keys are unknown. @throws error  as any_filter::from_bytes
   explicit demo_session(std::string file_bytes);
 
+  /// @param joins  the keys belong to the step before: both are undone together
   /// @throws error  too_large: more keys than most_keys; incompatible, invalid_argument: as shown_filter. After an
   ///                error no key was added
-  answers add(key_list keys);
+  answers add(key_list keys, bool joins = false);
   answers ask(key_list keys) const;
 
   /// @throws error as shown_filter
@@ -147,27 +165,22 @@ class demo_session {
   const reference_set& keys() const noexcept { return keys_; }
   std::uint64_t distinct() const;  ///< keys in the filter, according to the reference set
   bool knows_keys() const noexcept { return wanted_ || emptied_; }
-  std::uint64_t steps() const noexcept { return steps_.size(); }
-  const filter_facts& facts() const;                        ///< valid until the next step
-  std::uint64_t byte_size() const;                          ///< approximate memory
-  static std::uint64_t byte_size_of(const key_list& keys);  ///< upper bound of the memory that adding them would take
+  const std::vector<step>& steps() const noexcept { return steps_; }
+  std::uint64_t step_count() const noexcept;  ///< without those that join another
+
+  /// Steps that insert the keys of this session into a filter of another kind, with as many copies.
+  std::vector<step> insertions() const;
+
+  /// The number after those of all address ranges that were added.
+  std::uint64_t next_address() const noexcept;
+  const filter_facts& facts() const;  ///< valid until the next step
 
  private:
-  struct add_step {
-    key_list keys;
-  };
-  struct remove_step {
-    std::string key;
-    bool by_force;
-  };
-  struct tick_step {
-    std::uint64_t milliseconds;
-  };
-  using step = std::variant<add_step, remove_step, tick_step>;
-
   shown_filter as_at_first() const;
   std::string as_taken(std::string key) const;
   key_list as_taken(key_list keys) const;
+  key_list checked(key_list keys) const;
+  void record(step s);
   void do_again(const step& s);
   bool insert(std::string_view key);
   bool take_out(const std::string& key, bool by_force);  // false: the filter does not contain it

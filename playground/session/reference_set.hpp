@@ -18,7 +18,6 @@ namespace bloomery::playground {
 class reference_set {
  public:
   static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
-  static constexpr std::uint64_t bytes_of_entry = 120;  ///< approximate memory, without the key itself
 
   struct entry {
     std::uint64_t copies = 0;   ///< 0: removed again
@@ -28,10 +27,7 @@ class reference_set {
   /// @param section  epoch or layer; empty: unchanged
   void add(std::string_view key, std::optional<std::uint64_t> section) {
     const auto [at, first_time] = entries_.try_emplace(std::string(key));
-    if (first_time) {
-      order_.push_back(&at->first);
-      bytes_ += key.size();
-    }
+    if (first_time) order_.push_back(&at->first);
     if (at->second.copies++ == 0)
       ++distinct_;
     else
@@ -77,9 +73,6 @@ class reference_set {
     return *order_[number];
   }  ///< in the order of their first insertion
 
-  /// Approximate memory.
-  std::uint64_t byte_size() const noexcept { return bytes_ + order_.size() * bytes_of_entry; }
-
  private:
   // Keyed, so that clients cannot choose keys that collide in one bucket.
   struct hasher {
@@ -103,7 +96,6 @@ class reference_set {
   std::map<std::uint64_t, std::uint64_t> of_section_;  // distinct keys per section
   std::vector<const std::string*> order_;              // nodes of the map have stable addresses
   std::uint64_t distinct_ = 0;
-  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace bloomery::playground

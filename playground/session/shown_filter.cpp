@@ -90,8 +90,6 @@ void shown_filter::stop_clock_at(std::uint64_t milliseconds) {
   filter_->tick(*now_);
 }
 
-std::uint64_t shown_filter::byte_size() const { return has_layers() ? cells() / 8 : filter().byte_size(); }
-
 bool shown_filter::insert(std::string_view key) const {
   return with_key(*filter_, key, [&](key_span one) { return filter_->insert(one).changed != 0; });
 }

@@ -68,7 +68,6 @@ class shown_filter {
   bloomery::capabilities capabilities() const { return filter_->capabilities(); }
   bool has_layers() const noexcept { return filter_->local() == nullptr; }  ///< a scalable filter
   bool has_window() const { return capabilities().has_window; }
-  std::uint64_t byte_size() const;
 
   /// @throws error invalid_argument: not a number, for a filter of integers
   void check_key(std::string_view key) const;

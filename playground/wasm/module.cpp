@@ -1,6 +1,6 @@
 // The API of the playground as a WebAssembly module: the functions that a worker of the page calls. The module has one
 // API, one thread, and no server. See playground/page/src/host/worker.ts.
-#include "playground/api/api.hpp"
+#include "playground/api/demo_api.hpp"
 #include "playground/inspect/inspected_file.hpp"
 #include "playground/inspect/watched.hpp"
 
@@ -27,8 +27,8 @@ EM_JS(void, post_progress, (const char* text), { Module["onProgress"](UTF8ToStri
 namespace bloomery::playground {
 namespace {
 
-api& the_api() {
-  static api it({});
+demo_api& the_api() {
+  static demo_api it({});
   return it;
 }
 
@@ -66,7 +66,7 @@ std::size_t number_of(const std::string& name) {
   if (number == all.size()) {
     auto made = inspect_file(name, std::nullopt, 1);
     all.push_back(made.get());
-    the_api().add(std::move(made));
+    the_api().rest().add(std::move(made));
   }
   all[number]->update();
   return number;
@@ -96,7 +96,7 @@ EMSCRIPTEN_KEEPALIVE void bloomery_forget() { last_response() = {}; }
 
 /// Runs the job that waits, and calls onProgress with its state up to ten times a second.
 EMSCRIPTEN_KEEPALIVE void bloomery_run_job(const char* id) {
-  jobs& queue = the_api().queued_jobs();
+  jobs& queue = the_api().rest().queued_jobs();
   auto last = std::chrono::steady_clock::now();
   queue.when_progressed([&] {
     const auto now = std::chrono::steady_clock::now();

@@ -1,9 +1,10 @@
-"""bloomery playground: the server on the network, driven by a hostile world.
+"""bloomery playground: its server on the network, and the files that the page exchanges with the command.
 
-What the API answers is tested without the network (tests/playground); this is about who is answered, and that the server
-lives on.
+What the API answers is tested without the network (tests/playground). The tests of the server are about requests that
+are refused, and show that the server survives them.
 """
 
+import base64
 import concurrent.futures
 import gzip
 import http.client
@@ -20,6 +21,7 @@ import unittest
 from support import SANITIZED, CommandTest, keys
 
 PATIENCE = 30  # seconds, for what takes a moment
+DEMO = os.environ.get("BLOOMERY_PLAYGROUND_ANSWERS")  # tests/playground/answers_main.cpp
 HAS_PLAYGROUND = os.environ.get("BLOOMERY_HAS_PLAYGROUND") != "0"
 
 if not HAS_PLAYGROUND:
@@ -134,14 +136,14 @@ class Refused(PlaygroundTest):
         others = "evil.example", f"evil.example:{port}", f"127.0.0.1.evil.example:{port}", f"localhost:{port + 1}", "127.0.0.1", "", f"[::1:{port}", f"localhost:{port}:{port}"
         for host in others:
             to_host = {"Host": host}
-            requests = ("GET", "/", None), ("GET", "/api/1/about", None), ("POST", "/api/1/filters", {"capacity": 1})
+            requests = ("GET", "/", None), ("GET", "/api/1/about", None), ("POST", "/api/1/plans", {"capacity": 1})
             self.ask_all([(*request, to_host, 403) for request in requests], where="Host")
         self.ask_all([("GET", "/api/1/about", None, {"Host": f"{host}:{port}"}, 200) for host in ("localhost", "LOCALHOST", "127.0.0.1", "[::1]")])
 
     def test_another_origin_is_refused(self) -> None:
         port, capacity = self.port, {"capacity": 1}
         for origin in "http://evil.example", "null", f"https://127.0.0.1:{port}", f"http://127.0.0.1:{port + 1}", f"http://127.0.0.1:{port}.evil.example", "file://":
-            self.ask_all([("POST", "/api/1/filters", capacity, {"Origin": origin}, 403), ("DELETE", "/api/1/filters/x", None, {"Origin": origin}, 403)], where="Origin")
+            self.ask_all([("POST", "/api/1/plans", capacity, {"Origin": origin}, 403), ("DELETE", "/api/1/jobs/x", None, {"Origin": origin}, 403)], where="Origin")
         for site in "cross-site", "same-site":
             foreign = {"Sec-Fetch-Site": site}
             link = foreign | {"Sec-Fetch-Mode": "navigate"}
@@ -152,18 +154,18 @@ class Refused(PlaygroundTest):
                 ("GET", "/", None, foreign | {"Sec-Fetch-Mode": "no-cors"}, 403),
                 ("GET", "/", None, link, 200),  # a link may lead to the page
             ], where="Sec-Fetch-Site Origin")  # fmt: skip
-        self.ask_all([("POST", "/api/1/filters", capacity, {"Origin": f"http://{self.host}", "Sec-Fetch-Site": "same-origin"}, 201)])
+        self.ask_all([("POST", "/api/1/plans", capacity, {"Origin": f"http://{self.host}", "Sec-Fetch-Site": "same-origin"}, 200)])
 
     def test_a_refused_body_is_not_taken_for_the_next_request(self) -> None:
-        hidden = self.head("POST /api/1/filters", "Content-Length: 14") + '\r\n{"capacity":3}'
+        hidden = self.head("POST /api/1/plans", "Content-Length: 14") + '\r\n{"capacity":3}'
         hidden *= 300  # so that some of it comes after the bytes that are read together with the head
-        post = "POST /api/1/filters"
+        post = "POST /api/1/plans"
         for head in (
             self.head(post, "Origin: http://evil.example"),
             self.head(post, host="evil.example"),
             self.head("POST /nowhere"),
             self.head(),
-            self.head("DELETE /api/1/filters/x"),
+            self.head("DELETE /api/1/jobs/x"),
             self.head(post, "Transfer-Encoding: chunked"),
             self.head("GET /api/1/about", "Transfer-Encoding: chunked"),
             self.head(f"POST /{'a' * 9000}"),
@@ -172,11 +174,11 @@ class Refused(PlaygroundTest):
             self.head(post, "Range: bytes=0-"),
             self.head(post, "Range: none"),
             self.head(post, f"X: {'x' * 9000}"),
-            self.head("BREW /api/1/filters"),
+            self.head("BREW /api/1/plans"),
         ):
             answer = self.raw(f"{head}Content-Length: {len(hidden)}\r\n\r\n{hidden}".encode())
             self.assertEqual(answer.count(b"HTTP/1.1 "), 1, (head, answer))
-            self.assertNotIn(b" 201 ", answer, head)
+            self.assertNotIn(b" 200 ", answer, head)
 
     def test_bodies_that_are_too_long_or_wrapped_are_refused_in_words(self) -> None:
         for body, headers, status, word in (
@@ -202,7 +204,7 @@ class Refused(PlaygroundTest):
             self.assertIn(status, (400, 404, 414), path)
             self.assertNotIn(b"root:", answer)
         self.assertNotIn(b" 200 ", self.raw(b"GET /\0 HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % self.host.encode())[:20])
-        for path in "nothing", "../2/about", "filters", "filters/../about/x", "inspections/0", "inspections/x":
+        for path in "nothing", "../2/about", "filters", "filters/1", "files", "jobs/../about/x", "inspections/0", "inspections/x":
             status, _, answer = self.ask("GET", f"/api/1/{path}")
             self.assertIn(status, (400, 404), path)
             self.problem(answer)
@@ -210,7 +212,7 @@ class Refused(PlaygroundTest):
 
     def test_other_methods_are_refused(self) -> None:
         for method in "PUT", "OPTIONS", "PATCH", "TRACE", "CONNECT", "PRI", "BREW":
-            for path in "/", "/api/1/about", "/api/1/filters":
+            for path in "/", "/api/1/about", "/api/1/plans":
                 self.assertIn(self.ask(method, path)[0], (400, 405), (method, path))
         self.assertIn(self.ask("DELETE", "/")[0], (404, 405))
         self.assertEqual(self.ask("DELETE", "/api/1/about")[0], 404)
@@ -302,13 +304,12 @@ class Crowds(PlaygroundTest):
             with open(f"/proc/{self.process.pid}/statm") as file:
                 return int(file.read().split()[1]) * resource.getpagesize()
 
-        filter = self.call("filters", {"capacity": 1000}, 201)["id"]
         body = json.dumps({"keys": ["%0120d" % i for i in range(90_000)]}).encode()
         body += b" " * ((16 << 20) - len(body))
         before = resident()
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            for status, _, _ in pool.map(lambda _: self.ask("POST", f"/api/1/filters/{filter}/ask", body), range(20)):
-                self.assertEqual(status, 200)
+            for status, _, answer in pool.map(lambda _: self.ask("POST", "/api/1/plans", body), range(20)):
+                self.assertEqual((status, self.problem(answer)["where"]), (400, "capacity"))
         # Less than four of the twenty bodies, without what was made of them.
         if not SANITIZED:
             self.assertLess(resident() - before, 64 << 20)
@@ -329,17 +330,15 @@ class Crowds(PlaygroundTest):
             silent[-1].recv(1)
 
     def test_downloads_may_be_left_half_way(self) -> None:
-        filter = self.call("filters", {"layout": "classic", "bits": 1 << 27, "capacity": 1000}, 201)["id"]
         for _ in range(3):
             with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as s:
-                s.sendall(f"GET /api/1/filters/{filter}/file HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode())
-                self.assertRegex(s.recv(1000), rb"\AHTTP/1.1 200 ")
+                s.sendall(f"GET / HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode())
+                self.assertRegex(s.recv(100), rb"\AHTTP/1.1 200 ")
         self.assert_lives()
-        self.assertEqual(self.ask("DELETE", f"/api/1/filters/{filter}")[0], 204)
 
-    def test_an_upload_that_stops_half_way_is_no_filter(self) -> None:
+    def test_a_body_that_stops_half_way_is_no_request(self) -> None:
         with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as s:
-            s.sendall(f"POST /api/1/files HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: 1000000\r\n\r\nhalf".encode())
+            s.sendall(f"POST /api/1/plans HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: 1000000\r\n\r\n{{".encode())
             s.shutdown(socket.SHUT_WR)
             answer = self.rest(s)
         self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 400 "), answer)
@@ -386,69 +385,6 @@ class Silence(PlaygroundTest):
 
 
 class Files(PlaygroundTest):
-    def test_a_file_goes_out_and_comes_back(self) -> None:
-        self.playground()
-        lines = keys(1000)
-        filter = self.call("filters", {"capacity": 1000, "rate": 0.01}, 201)["id"]
-        self.call(f"filters/{filter}/add", {"keys": [line.decode() for line in lines]})
-
-        status, headers, data = self.ask("GET", f"/api/1/filters/{filter}/file")
-        self.assertEqual((status, headers["content-disposition"]), (200, 'attachment; filename="filter.bloom"'))
-        self.write("out.bloom", data)
-        self.make_filter("built.bloom", lines, "-n", 1000, "-p", 0.01)
-
-        # Byte for byte what the command builds.
-        self.assertEqual(self.bits_of("out.bloom"), self.bits_of("built.bloom"))
-        self.assert_has_all("out.bloom", lines)
-        status, _, answer = self.ask("POST", "/api/1/files", self.read("built.bloom"))
-        self.assertEqual(status, 201)
-        came = json.loads(answer)
-        self.assertEqual((came["truth"], came["facts"]["keys"]), (False, None))
-        asked = self.call(f"filters/{came['id']}/ask", {"keys": [line.decode() for line in lines]})
-        self.assertEqual((asked["maybe"], asked["false_positives"]), (1000, None))
-
-    def test_what_is_no_filter_is_refused(self) -> None:
-        self.write("no.bloom", b"this is no filter" * 1000)
-        self.write("empty.bloom", b"")
-        self.make_filter("cut.bloom", keys(10), "-n", 10)
-        self.write("cut.bloom", self.read("cut.bloom")[:5000])
-        self.playground()
-        for name in "no.bloom", "empty.bloom", "cut.bloom":
-            status, _, answer = self.ask("POST", "/api/1/files", self.read(name))
-            self.assertEqual((status, self.problem(answer)["where"]), (422, "body"), name)
-
-    def test_the_command_of_a_plan_builds_its_filter(self) -> None:
-        lines = [b"key-%d" % i for i in range(30)]
-        self.write("keys.txt", b"".join(line + b"\n" for line in lines))
-        self.playground()
-        sizes = {"capacity": 30, "rate": 0.05}, {"capacity": 30, "bits": 300, "probes": 3, "layout": "classic"}, {"bits": 4096, "rate": 0.01}
-        shapes = [
-            *({"layout": layout} for layout in ("classic", "blocked", "blocked_page", "split_block", "split_block512", "counting")),
-            *({"scheme": scheme} for scheme in ("guava", "pharo", "python", "perl")),
-            {},
-            {"layout": "classic", "hash": "murmur3", "seed": "7"},
-        ]
-        for wanted in [*(sizes[0] | shape for shape in shapes), *sizes[1:], {"scheme": "pharo", "capacity": 30, "bits": 99}]:
-            with self.subTest(wanted):
-                filter = self.call("filters", wanted, 201)["id"]
-                self.call(f"filters/{filter}/add", {"keys": [line.decode() for line in lines]})
-                self.write("page.bloom", self.ask("GET", f"/api/1/filters/{filter}/file")[2])
-                words = shlex.split(self.call("plans", wanted)["command"])
-                self.assertEqual(words[:4], ["bloomery", "build", "-o", "filter.bloom"])
-                self.bloomery(*words[1:], status=None)  # a scheme may miss its target
-                self.assertEqual(self.bits_of("filter.bloom"), self.bits_of("page.bloom"))
-                os.remove(self.path("filter.bloom"))
-        # Filters that have no file, or one with a clock, by their parameters.
-        for wanted, grows in ({"rate": 0.05, "window_keys": 40}, False), ({"capacity": 40, "window_milliseconds": 8570}, False), ({"capacity": 40, "grows": True}, True):
-            with self.subTest(wanted):
-                plan = self.call("plans", wanted)
-                self.bloomery(*shlex.split(plan["command"])[1:])
-                facts = self.bloomery("info", "--json", "filter.bloom").json
-                self.assertEqual((facts["target_rate"], facts["capacity"]), (plan["filter"]["rate"], plan["filter"]["capacity"]))
-                if not grows:
-                    self.assertEqual((facts["layout"], facts["bits"], facts["probes"]), (plan["filter"]["layout"], plan["filter"]["bits"], plan["filter"]["probes"]))
-                self.assertEqual(os.path.exists(self.path("filter.bloom.log")), grows)
-
     def seen(self, number: int, *states: str) -> dict:
         seen = self.call(f"inspections/{number}")
         while seen["state"] not in states:
@@ -499,6 +435,86 @@ class Files(PlaygroundTest):
 
         self.assertEqual((seen["state"], seen["keys"], seen["measured"]), ("ready", 100, None))
         self.assertEqual(self.problem(self.ask("POST", "/api/1/inspections/0/ask", {"keys": ["x"]})[2])["code"], "incompatible")
+
+
+@unittest.skipUnless(DEMO, "BLOOMERY_PLAYGROUND_ANSWERS does not name the program with the page's own API")
+class Demo(CommandTest):
+    """The API that runs in the page, here as a program: the command gets and makes the same filters."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.program = subprocess.Popen([DEMO], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def tearDown(self) -> None:
+        self.program.communicate(timeout=PATIENCE)
+        self.assertEqual(self.program.returncode, 0)
+        super().tearDown()
+
+    def answer(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+        request = {"method": method, "path": f"/api/1/{path}", "base64": base64.b64encode(body).decode()}
+        self.program.stdin.write(json.dumps(request).encode() + b"\n")
+        self.program.stdin.flush()
+        answer = json.loads(self.program.stdout.readline())
+        return answer["status"], base64.b64decode(answer["base64"])
+
+    def demo(self, path: str, body=None, status: int = 200) -> dict:
+        got, answer = self.answer("GET" if body is None else "POST", path, b"" if body is None else json.dumps(body).encode())
+        self.assertEqual(got, status, (path, answer[:500]))
+        return json.loads(answer)
+
+    def test_a_file_goes_out_and_comes_back(self) -> None:
+        lines = keys(1000)
+        filter = self.demo("filters", {"capacity": 1000, "rate": 0.01}, 201)["id"]
+        self.demo(f"filters/{filter}/add", {"keys": [line.decode() for line in lines]})
+
+        self.write("out.bloom", self.answer("GET", f"filters/{filter}/file")[1])
+        self.make_filter("built.bloom", lines, "-n", 1000, "-p", 0.01)
+
+        # Byte for byte what the command builds.
+        self.assertEqual(self.bits_of("out.bloom"), self.bits_of("built.bloom"))
+        self.assert_has_all("out.bloom", lines)
+        status, answer = self.answer("POST", "files", self.read("built.bloom"))
+        came = json.loads(answer)
+        self.assertEqual((status, came["truth"], came["facts"]["keys"]), (201, False, None))
+        asked = self.demo(f"filters/{came['id']}/ask", {"keys": [line.decode() for line in lines]})
+        self.assertEqual((asked["maybe"], asked["false_positives"]), (1000, None))
+
+    def test_what_is_no_filter_is_refused(self) -> None:
+        self.make_filter("cut.bloom", keys(10), "-n", 10)
+        for content in b"this is no filter" * 1000, b"", self.read("cut.bloom")[:5000]:
+            status, answer = self.answer("POST", "files", content)
+            self.assertEqual((status, json.loads(answer)["error"]["where"]), (422, "body"))
+
+    def test_the_command_of_a_plan_builds_its_filter(self) -> None:
+        lines = [b"key-%d" % i for i in range(30)]
+        self.write("keys.txt", b"".join(line + b"\n" for line in lines))
+                sizes = {"capacity": 30, "rate": 0.05}, {"capacity": 30, "bits": 300, "probes": 3, "layout": "classic"}, {"bits": 4096, "rate": 0.01}
+        shapes = [
+            *({"layout": layout} for layout in ("classic", "blocked", "blocked_page", "split_block", "split_block512", "counting")),
+            *({"scheme": scheme} for scheme in ("guava", "pharo", "python", "perl")),
+            {},
+            {"layout": "classic", "hash": "murmur3", "seed": "7"},
+        ]
+        for wanted in [*(sizes[0] | shape for shape in shapes), *sizes[1:], {"scheme": "pharo", "capacity": 30, "bits": 99}]:
+            with self.subTest(wanted):
+                filter = self.demo("filters", wanted, 201)["id"]
+                self.demo(f"filters/{filter}/add", {"keys": [line.decode() for line in lines]})
+                self.write("page.bloom", self.answer("GET", f"filters/{filter}/file")[1])
+                words = shlex.split(self.demo("plans", wanted)["command"])
+                self.assertEqual(words[:4], ["bloomery", "build", "-o", "filter.bloom"])
+                self.bloomery(*words[1:], status=None)  # a scheme may miss its target
+                self.assertEqual(self.bits_of("filter.bloom"), self.bits_of("page.bloom"))
+                os.remove(self.path("filter.bloom"))
+        # Filters that have no file, or one with a clock, by their parameters.
+        for wanted, grows in ({"rate": 0.05, "window_keys": 40}, False), ({"capacity": 40, "window_milliseconds": 8570}, False), ({"capacity": 40, "grows": True}, True):
+            with self.subTest(wanted):
+                plan = self.demo("plans", wanted)
+                self.bloomery(*shlex.split(plan["command"])[1:])
+                facts = self.bloomery("info", "--json", "filter.bloom").json
+                self.assertEqual((facts["target_rate"], facts["capacity"]), (plan["filter"]["rate"], plan["filter"]["capacity"]))
+                if not grows:
+                    self.assertEqual((facts["layout"], facts["bits"], facts["probes"]), (plan["filter"]["layout"], plan["filter"]["bits"], plan["filter"]["probes"]))
+                self.assertEqual(os.path.exists(self.path("filter.bloom.log")), grows)
 
 
 class Lifetime(PlaygroundTest):
@@ -562,8 +578,6 @@ class Lifetime(PlaygroundTest):
         for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL:
             with self.subTest(number):
                 process = self.playground("a.bloom", env=dict(os.environ, TMPDIR=scratch))
-                self.call("filters", {"capacity": 100}, 201)
-                self.ask("POST", "/api/1/files", self.read("a.bloom"))
                 self.call("jobs", {"kind": "benchmark", "sizes": [300_000] * 6}, 202)
                 # One that waits for news, and one that says nothing.
                 news, silent = self.connect(), self.connect()

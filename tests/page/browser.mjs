@@ -131,7 +131,9 @@ async function shownFrom(folder, context, url) {
     const file = path.join(folder, name);
     if (name.startsWith("/api/") || !fs.existsSync(file)) return route.continue();
     const headers = { "content-type": types[path.extname(file)] ?? "text/plain", "content-security-policy": rules };
-    return route.fulfill({ body: fs.readFileSync(file), headers });
+    const body = fs.readFileSync(file);
+    const text = path.extname(file) === ".html" ? String(body).replace("<html ", "<html data-served ") : body;
+    return route.fulfill({ body: text, headers });
   });
 }
 
@@ -306,21 +308,40 @@ export async function disconnect(page, path = "**/api/**", options = {}) {
   return () => page.unroute(path, refuse);
 }
 
-/** Holds the next request to `path` until go() is called; go(how) handles the request in another way. */
-export async function hold(page, path) {
-  let go;
-  const going = new Promise((resolve) => (go = resolve));
-  let come;
-  const came = new Promise((resolve) => (come = resolve));
-  let held = false;
-  await page.route(path, async (route) => {
-    if (held) return route.fallback();
-    held = true;
-    come();
-    const how = await going;
-    return how ? how(route) : route.continue();
+/**
+ * Observes the requests that the page sends to its workers, as "POST /api/1/filters". Call it before the page is opened.
+ *
+ *   const { sent, hold } = await tasks(page);
+ *   const adding = await hold(/add$/);      the next such request waits; so does each one that follows it
+ *   await adding.came();
+ *   await adding.go();
+ */
+export async function tasks(page) {
+  await page.addInitScript(() => {
+    const send = Worker.prototype.postMessage;
+    const all = (globalThis.tasks = { sent: [], holds: [] });
+    Worker.prototype.postMessage = function (task, ...more) {
+      const name = `${task.method} ${task.path}`;
+      all.sent.push(name);
+      const held = all.holds.find((one) => !one.go && new RegExp(one.pattern).test(name));
+      if (held) held.go = () => send.call(this, task, ...more);
+      else send.call(this, task, ...more);
+    };
   });
-  return { came, go };
+  const holds = [];
+  const hold = async (pattern) => {
+    const number = holds.push(pattern.source) - 1;
+    const add = (source) => globalThis.tasks.holds.push({ pattern: source });
+    // For a page that is not open yet, or is opened again.
+    if (page.url() === "about:blank") await page.addInitScript(add, pattern.source);
+    else await page.evaluate(add, pattern.source);
+    const called = (at) => globalThis.tasks.holds[at]?.go !== undefined;
+    return {
+      came: () => becomes(() => page.evaluate(called, number), true),
+      go: () => page.evaluate((at) => globalThis.tasks.holds[at].go(), number),
+    };
+  };
+  return { sent: () => page.evaluate(() => globalThis.tasks.sent), hold };
 }
 
 /** Asserts that axe finds nothing serious or critical; `within` is the selector of a part. */

@@ -11,13 +11,8 @@ export const numbered = (count, end = "\n") => Array.from({ length: count }, (_,
 export const fileOf = (name, content) => ({ name, mimeType: "text/plain", buffer: Buffer.from(content) });
 
 export class PlayView {
-  #address = "";
-
   constructor(page) {
     this.page = page;
-    page.on("request", (asked) => {
-      this.#address = /^.*\/api\/1\/filters\/\w{32}/.exec(asked.url())?.[0] ?? this.#address;
-    });
     this.key = page.getByRole("textbox", { name: "Key", exact: true });
     this.bits = page.getByRole("slider", { name: /^Bits of the filter/ });
     this.canvas = page.locator("canvas");
@@ -26,7 +21,6 @@ export class PlayView {
     this.statistics = page.getByRole("region", { name: "Statistics" });
     this.layout = page.getByRole("combobox", { name: "Layout" });
     this.addresses = page.getByRole("textbox", { name: "Number of addresses" });
-    this.outage = page.getByText("The playground does not answer.");
   }
 
   field = (name) => this.page.getByRole("textbox", { name, exact: true });
@@ -86,7 +80,4 @@ export class PlayView {
     await this.press("Download");
     await (await coming).saveAs(file);
   }
-
-  /** The address of the last filter that the page asked the server about. */
-  address = () => this.#address;
 }

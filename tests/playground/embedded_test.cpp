@@ -1,6 +1,6 @@
 // The playground's API in a program without threads: pthread_create() always fails, and neither Redis nor HTTP is
 // linked.
-#include "playground/api/api.hpp"
+#include "playground/api/demo_api.hpp"
 #include "playground/inspect/inspected_file.hpp"
 #include "support/files.hpp"
 
@@ -41,7 +41,7 @@ class Embedded : public testing::Test {
  protected:
   void TearDown() override { EXPECT_EQ(threads_wanted, 0); }
 
-  static json asked(api& playground, const std::string& method, const std::string& path, const std::string& body,
+  static json asked(auto& playground, const std::string& method, const std::string& path, const std::string& body,
                     int status) {
     const response r = playground.handle({method, "/api/1/" + path, {}, body});
     EXPECT_EQ(r.status, status) << path << " " << r.body;
@@ -56,7 +56,7 @@ TEST_F(Embedded, CannotStartThreads) {
 }
 
 TEST_F(Embedded, AnswersForFilters) {
-  api playground({});
+  demo_api playground({});
 
   EXPECT_EQ(asked(playground, "GET", "about", "", 200)["threads"], 1);
   const std::string id = asked(playground, "POST", "filters", R"({"capacity": 1000, "rate": 0.01})", 201)["id"];

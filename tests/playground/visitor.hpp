@@ -3,7 +3,7 @@
 
 #include "answers.hpp"
 #include "app/parallel.hpp"
-#include "playground/api/api.hpp"
+#include "playground/api/demo_api.hpp"
 #include "playground/host/own_thread.hpp"
 
 #include <bloomery/layout.hpp>
@@ -28,9 +28,6 @@ inline json list_of(const std::string& prefix, std::uint64_t count, std::uint64_
 
 class visitor {
  public:
-  explicit visitor(bloomery::playground::session_store::limits most = {})
-      : api({.most = most, .threads = bloomery::app::hardware_threads()}) {}
-
   bloomery::playground::response ask(const std::string& method, std::string path, const std::string& body = "") {
     std::map<std::string, std::string> query;
     if (const std::size_t mark = path.find('?'); mark != std::string::npos) {
@@ -59,8 +56,8 @@ class visitor {
     return r.body;
   }
 
-  bloomery::playground::api api;
-  bloomery::playground::job_thread runs{api.queued_jobs()};
+  bloomery::playground::demo_api api{{.threads = bloomery::app::hardware_threads()}};
+  bloomery::playground::job_thread runs{api.rest().queued_jobs()};
 
  private:
   static json checked(const bloomery::playground::response& r, int status, const std::string& asked) {

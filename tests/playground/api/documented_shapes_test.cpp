@@ -52,7 +52,11 @@ TEST(DocumentedShapes, AreThoseOfRealAnswers) {
     if (v.get(id)["filter"]["family"] == "plain") {
       known.check(v.post(id + "/remove", {{"key", "Madrid"}, {"by_force", true}}), "REMOVED");
     }
+    v.post(id + "/add", {{"addresses", {{"seed", "1"}, {"first", 0}, {"count", 2}}}});
+    v.post(id + "/add", {{"keys", {"Oslo"}}, {"joins", true}});
     if (wanted.contains("window_milliseconds")) known.check(v.post(id + "/tick", {{"milliseconds", 1000}}), "STATE");
+    known.check(v.get(id + "/steps"), "HISTORY");
+    known.check(v.get(id + "/steps?most=3"), "HISTORY");
     known.check(v.post_text(id + "/undo", ""), "STATE");
     known.check(v.post_text(id + "/reset", ""), "STATE");
   }

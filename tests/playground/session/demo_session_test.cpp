@@ -301,7 +301,7 @@ TEST(DemoSession, AddingNoKeyIsNoStep) {
 
   e.add(texts{});
 
-  EXPECT_EQ(e.steps(), 0u);
+  EXPECT_EQ(e.step_count(), 0u);
   EXPECT_FALSE(e.can_undo());
 }
 

@@ -1,18 +1,26 @@
-// The host of a page without a server: requests go to workers instead of a server.
+// The API in workers.
 //
-// One machine has the filters and the inspected files. Each job has a machine of its own, because a job occupies it
-// until its end; to cancel the job, the machine is ended. Jobs run one after the other, so that each is measured alone.
-import type { Inspect, Reach } from "./host";
+// One machine has the filters, and another one the inspected files, which may need much memory. Each job has a machine
+// of its own, because a job occupies it until its end; to cancel the job, the machine is ended. Jobs run one after the
+// other, so that each is measured alone.
 import { Machine, type Answer } from "./machine";
+import { failed } from "../lib/failed.svelte";
 
 let filters: Machine | undefined;
+let files: Machine | undefined;
 
-function machine(): Machine {
-  filters ??= new Machine(undefined, () => {
-    filters = undefined;
+/** The filters are lost with their machine, so the page has to be loaded again. */
+function machineOfFilters(): Machine {
+  filters ??= new Machine(undefined, () => (failed.is = true));
+  return filters;
+}
+
+function machineOfFiles(): Machine {
+  files ??= new Machine(undefined, () => {
+    files = undefined;
     wakeAll();
   });
-  return filters;
+  return files;
 }
 
 function response({ status, type, body }: Answer): Response {
@@ -121,21 +129,40 @@ function news(signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-export const reach: Reach = async (path, init) => {
-  const method = init.method ?? "GET";
-  const signal = init.signal ?? undefined;
+interface Asked {
+  method: string;
+  path: string;
+  body?: string | ArrayBuffer;
+}
+
+async function askedBy(path: string, init: RequestInit): Promise<Asked> {
   const body = init.body instanceof Blob ? await init.body.arrayBuffer() : (init.body as string | undefined);
-  if (path === "/api/1/jobs" && method === "POST") return start(path, body as string);
+  return { method: init.method ?? "GET", path, ...(body === undefined ? {} : { body }) };
+}
+
+/** The API with the reader's filters. */
+export async function readerHere(path: string, init: RequestInit): Promise<Response> {
+  const signal = init.signal ?? undefined;
+  const answer = await machineOfFilters().ask(await askedBy(path, init), signal);
+  if (signal?.aborted) throw aborted();
+  return response(answer);
+}
+
+/** The API with jobs and inspected files. */
+export async function programHere(path: string, init: RequestInit): Promise<Response> {
+  const signal = init.signal ?? undefined;
+  const asked = await askedBy(path, init);
+  if (path === "/api/1/jobs" && asked.method === "POST") return start(path, asked.body as string);
   const id = /^\/api\/1\/jobs\/(\w+)$/.exec(path)?.[1];
   const job = id === undefined ? undefined : jobs.get(id);
-  if (job && method === "GET") return stateOf(job);
-  if (job && method === "DELETE") {
+  if (job && asked.method === "GET") return stateOf(job);
+  if (job && asked.method === "DELETE") {
     jobs.delete(id!);
     job.machine.end();
     return new Response(null, { status: 204 });
   }
   for (;;) {
-    const answer = await machine().ask({ method, path, ...(body === undefined ? {} : { body }) }, signal);
+    const answer = await machineOfFiles().ask(asked, signal);
     if (signal?.aborted) throw aborted();
     const after = Number(/^\/api\/1\/inspections\/\d+\?after=(\d+)$/.exec(path)?.[1] ?? 0);
     if (after === 0 || answer.status !== 200) return response(answer);
@@ -145,10 +172,10 @@ export const reach: Reach = async (path, init) => {
     await news(signal);
     if (signal?.aborted) throw aborted();
   }
-};
+}
 
-export const inspect: Inspect | null = async (file) => {
-  const answer = await machine().ask({ inspect: file });
+export async function inspectHere(file: File): Promise<Response> {
+  const answer = await machineOfFiles().ask({ inspect: file });
   wakeAll();
   return response(answer);
-};
+}

@@ -1,7 +1,19 @@
-// What a host of the page provides. vite.config.ts chooses one of them as $host: server.ts or browser.ts.
+// The page's two APIs. `reader` has the reader's filters and always runs in a worker. `program` has jobs and
+// inspections: those of `bloomery playground` if it serves the page, and otherwise those of workers, too.
+import { inspectHere, programHere, readerHere } from "./browser";
 
-/** Sends a request to the API, as fetch() does. The path begins with /api/1/. */
+/** Sends a request to an API, as fetch() does. The path begins with /api/1/. */
 export type Reach = (path: string, init: RequestInit) => Promise<Response>;
 
-/** Reads a filter file of the reader. The answer, as of the API, has the number of its inspection. */
-export type Inspect = (file: File) => Promise<Response>;
+/** Whether the page comes from `bloomery playground`: tools/build-page marks the copy in the program. */
+export const served = document.documentElement.hasAttribute("data-served");
+
+export const reader: Reach = readerHere;
+
+export const program: Reach = served ? (path, init) => fetch(path, init) : programHere;
+
+/**
+ * Reads a filter file of the reader. The answer has the number of its inspection. Null: the program inspects the files
+ * that were named when it was started.
+ */
+export const inspect: ((file: File) => Promise<Response>) | null = served ? null : inspectHere;

@@ -2,17 +2,13 @@
 //
 //   const live = new Live({ scheme: "pharo", capacity: 10, rate: 0.1 }, ["Madrid"]);
 //   onMount(live.open);
-import { api, ApiError, reason, type State, type Wanted } from "../lib/api";
-import { isAway, patiently } from "../lib/patience";
+import { api, reason, type State, type Wanted } from "../lib/api";
 
 export class Live {
   state = $state.raw<State>();
   /** Incremented with each change of the filter, whose cells may differ afterwards. */
   version = $state(0);
   problem = $state("");
-  /** away: the server does not answer; gone: it answers, but no longer has the filter. */
-  away = $state(false);
-  gone = $state(false);
   busy = $state(false);
   #left = false;
   #turn = Promise.resolve();
@@ -25,15 +21,10 @@ export class Live {
   /** For onMount; the returned function deletes the filter. */
   open = (): (() => void) => {
     void this.#then(() =>
-      this.#patiently(async () => {
-        if (this.#left) return undefined;
-        const made = await api.make(this.wanted);
-        return this.before.length > 0 ? (await api.add(made.id, { keys: this.before })).state : made;
-      }),
+      this.#left ? Promise.resolve(undefined) : api.make(this.wanted, { steps: [{ keys: this.before }] }),
     );
     return () => {
       this.#left = true;
-      // The filter may be gone already.
       void this.#turn.then(() => this.state && api.drop(this.state.id).catch(() => undefined));
     };
   };
@@ -52,35 +43,14 @@ export class Live {
   /** Loads what the chapter shows beside the filter from the start. */
   show = async (work: () => Promise<void>): Promise<void> => {
     try {
-      await this.#patiently(work);
+      await work();
     } catch (e) {
       this.#failed(e);
     }
   };
 
-  #patiently<T>(work: () => Promise<T>): Promise<T> {
-    return patiently(
-      work,
-      (is) => (this.away = is),
-      () => this.#left,
-    );
-  }
-
   #failed(e: unknown): void {
-    if (this.#left) return;
-    if (isAway(e)) {
-      if (this.away) return;
-      // The operation may or may not have completed. Check for the filter when the server answers again.
-      const id = this.state?.id;
-      void this.show(async () => {
-        const now = id ? await api.state(id) : undefined;
-        if (now && now.id === this.state?.id) {
-          this.state = now;
-          ++this.version;
-        }
-      });
-    } else if (e instanceof ApiError && e.status === 404 && e.problem.where === "id") this.gone = true;
-    else this.problem = reason(e);
+    if (!this.#left) this.problem = reason(e);
   }
 
   // Buttons stay enabled during a request, so that they keep the keyboard focus.

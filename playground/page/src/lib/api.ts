@@ -1,5 +1,5 @@
 // The API of docs/playground-api.md with types. All facts about filters on the page come from it.
-import { inspect, reach } from "$host";
+import { inspect, program, reader, type Reach } from "../host/host";
 import { currentLanguage, t, type Word } from "./words.svelte";
 
 export type Key = string | { base64: string };
@@ -75,7 +75,16 @@ export interface State {
   steps: number;
   can_undo: boolean;
   truth: boolean;
+  /** The number after those of the random addresses that were added. */
+  next_address: number;
 }
+
+/** What was done with a filter. An insertion that joins the step before it is undone together with it. */
+export type Step =
+  | { keys: Key[]; joins?: true }
+  | { addresses: { seed: string; first: number; count: number }; joins?: true }
+  | { remove: Key; by_force: boolean }
+  | { tick: number };
 
 export interface Cell {
   cell: number;
@@ -288,6 +297,8 @@ export interface About {
   api: number;
   kernel: string;
   threads: number;
+  /** Another one with each start of the program. */
+  session: string;
   layouts: { name: string; family: string; block_bits: number; cell_bits: number }[];
   schemes: { name: string; origin: string }[];
   hashes: string[];
@@ -298,7 +309,6 @@ export interface About {
     owned_keys: number;
     key_bytes: number;
     body_bytes: number;
-    filters: number;
     jobs: number;
   };
   inspections: { number: number; name: string; kind: "file" | "redis" }[];
@@ -359,7 +369,8 @@ const codes = [
  * of the page comes first, followed by the API's details in English.
  */
 export function sentence(p: Problem): string {
-  if (p === lost) return t("play.away");
+  if (p === lost) return t("program.away");
+  if (p === broken) return t("nav.failed");
   const english = currentLanguage() === "en";
   const name = p.where in labels ? t(labels[p.where]!) : p.where === "id" ? "" : p.where;
   const place = name && t("problem.at", { name });
@@ -386,18 +397,10 @@ const lost: Problem = {
   way_out: "check that it is still running",
 };
 
-/** Calls without an answer yet, with their paths. */
-const underWay = new Map<Promise<Response>, string>();
-
-async function answered(path: string): Promise<void> {
-  for (;;) {
-    const calls = [...underWay].flatMap(([call, to]) => (to.startsWith(path) ? [call] : []));
-    if (calls.length === 0) return;
-    await Promise.allSettled(calls);
-  }
-}
+const broken: Problem = { ...lost, what: "the worker of this page failed", way_out: "reload the page" };
 
 async function send(
+  reach: Reach,
   method: string,
   path: string,
   body?: unknown,
@@ -412,53 +415,56 @@ async function send(
     ...(signal ? { signal } : {}),
     ...(last ? { keepalive: true } : {}), // outlives the page
   });
-  return checked(path, call);
+  return checked(call, reach === reader ? broken : lost);
 }
 
-async function checked(path: string, call: Promise<Response>): Promise<Response> {
+/** `silent` describes an API that does not answer. */
+async function checked(call: Promise<Response>, silent: Problem): Promise<Response> {
   let answer: Response;
-  underWay.set(call, path);
   try {
     answer = await call;
   } catch (e) {
     if (e instanceof DOMException && e.name === "AbortError") throw e;
-    throw new ApiError(0, lost);
-  } finally {
-    underWay.delete(call);
+    throw new ApiError(0, silent);
   }
   if (answer.ok) return answer;
   const problem = await answer.json().then(
-    (said: { error?: Problem }) => said.error ?? { ...lost, what: answer.statusText },
-    () => ({ ...lost, what: answer.statusText }),
+    (said: { error?: Problem }) => said.error ?? { ...silent, what: answer.statusText },
+    () => ({ ...silent, what: answer.statusText }),
   );
   throw new ApiError(answer.status, problem);
 }
 
-async function json<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  return (await send(method, path, body, signal)).json() as Promise<T>;
+/** Sends requests to one of the two APIs. */
+function asker(reach: Reach) {
+  return async <T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> =>
+    (await send(reach, method, path, body, signal)).json() as Promise<T>;
 }
 
+const json = asker(reader);
+const ofProgram = asker(program);
+
 type Keys = { keys: Key[] } | { addresses: { seed: string; first: number; count: number } };
+
+/** The steps or the filter whose keys a new filter gets. */
+export type Keeps = { steps: Step[] } | { keys_of: string };
 
 export const api = {
   about: () => json<About>("GET", "about"),
   plan: (wanted: Wanted, signal?: AbortSignal) => json<Plan>("POST", "plans", wanted, signal),
-  make: (wanted: Wanted) => json<State>("POST", "filters", wanted),
+  make: (wanted: Wanted, keeps?: Keeps) => json<State>("POST", "filters", { ...wanted, ...keeps }),
   upload: (file: Blob) => json<State>("POST", "files", file),
-  state: (id: string) => json<State>("GET", `filters/${id}`),
-  /** Waits for the filter's pending calls first: late calls would log errors to the browser's console. */
-  drop: async (id: string) => {
-    await answered(`filters/${id}`);
-    await send("DELETE", `filters/${id}`);
-  },
-  add: (id: string, keys: Keys) => json<Added>("POST", `filters/${id}/add`, keys),
+  drop: (id: string) => send(reader, "DELETE", `filters/${id}`),
+  /** `joins`: the keys belong to the step before, and are undone together with it. */
+  add: (id: string, keys: Keys, joins = false) =>
+    json<Added>("POST", `filters/${id}/add`, joins ? { ...keys, joins } : keys),
   ask: (id: string, keys: Keys, signal?: AbortSignal) => json<Asked>("POST", `filters/${id}/ask`, keys, signal),
   remove: (id: string, key: Key, by_force = false) => json<Removed>("POST", `filters/${id}/remove`, { key, by_force }),
   undo: (id: string) => json<State>("POST", `filters/${id}/undo`),
   reset: (id: string) => json<State>("POST", `filters/${id}/reset`),
   tick: (id: string, milliseconds: number) => json<State>("POST", `filters/${id}/tick`, { milliseconds }),
   cells: async (id: string, from: number, count: number) =>
-    new Uint8Array(await (await send("GET", `filters/${id}/cells?from=${from}&count=${count}`)).arrayBuffer()),
+    new Uint8Array(await (await send(reader, "GET", `filters/${id}/cells?from=${from}&count=${count}`)).arrayBuffer()),
   fill: (id: string, from: number, to: number, ranges: number) =>
     json<Fill>("GET", `filters/${id}/fill?from=${from}&to=${to}&ranges=${ranges}`),
   owners: (id: string, cell: number, signal?: AbortSignal) =>
@@ -470,16 +476,21 @@ export const api = {
     ),
   search: (id: string, count: number, seed = "0") => json<Search>("POST", `filters/${id}/search`, { count, seed }),
   curve: (id: string) => json<{ points: Point[] }>("GET", `filters/${id}/curve`),
-  file: async (id: string) => (await send("GET", `filters/${id}/file`)).blob(),
-  start: <Result>(kind: string, body: object) => json<Job<Result>>("POST", "jobs", { kind, ...body }),
-  job: <Result>(id: string, signal?: AbortSignal) => json<Job<Result>>("GET", `jobs/${id}`, undefined, signal),
-  cancel: async (id: string) => void (await send("DELETE", `jobs/${id}`, undefined, undefined, true)),
+  file: async (id: string) => (await send(reader, "GET", `filters/${id}/file`)).blob(),
+  /** The steps of a filter; null: unknown, or keys of more than `most` bytes. */
+  steps: async (id: string, most: number) =>
+    (await json<{ steps: Step[] | null }>("GET", `filters/${id}/steps?most=${most}`)).steps,
+  /** The program with jobs and inspections. */
+  program: () => ofProgram<About>("GET", "about"),
+  start: <Result>(kind: string, body: object) => ofProgram<Job<Result>>("POST", "jobs", { kind, ...body }),
+  job: <Result>(id: string, signal?: AbortSignal) => ofProgram<Job<Result>>("GET", `jobs/${id}`, undefined, signal),
+  cancel: async (id: string) => void (await send(program, "DELETE", `jobs/${id}`, undefined, undefined, true)),
   inspect: (number: number, after: number, signal?: AbortSignal) =>
-    json<Inspection>("GET", `inspections/${number}?after=${after}`, undefined, signal),
-  /** Inspects a file of the reader; null: this host does not. */
+    ofProgram<Inspection>("GET", `inspections/${number}?after=${after}`, undefined, signal),
+  /** Inspects a file of the reader; null: the program inspects the files that it was started with. */
   inspectFile: inspect
-    ? async (file: File) => (await checked("", inspect!(file))).json() as Promise<{ number: number }>
+    ? async (file: File) => (await checked(inspect!(file), broken)).json() as Promise<{ number: number }>
     : null,
   askInspected: (number: number, keys: Key[]) =>
-    json<{ keys: KeyView[] }>("POST", `inspections/${number}/ask`, { keys }),
+    ofProgram<{ keys: KeyView[] }>("POST", `inspections/${number}/ask`, { keys }),
 };

@@ -1,36 +1,58 @@
-// A small filter encoded in a link: its parameters and up to 100 keys.
-import type { Key, Wanted } from "./api";
+// A filter in a link: its parameters, and the steps that lead to its bits.
+//
+// A few keys are readable: keys=Madrid,Barcelona. All other steps are JSON, compressed by DEFLATE, in base64url.
+import type { Key, Step, Wanted } from "./api";
 
 const names = ["layout", "scheme", "hash", "seed"] as const;
 const numbers = ["capacity", "rate", "bits", "probes", "window_keys", "window_milliseconds"] as const;
 
-export const most_keys = 100;
-/** Longer links may be truncated on their way. */
-const most_characters = 6000;
+/** Bytes of keys that may be worth compressing for a link. */
+export const most_key_bytes = 300_000;
 
-/** Whether a link can hold all of these keys. */
-export function fits(keys: Key[] | null): keys is string[] {
-  return (
-    keys !== null &&
-    keys.length <= most_keys &&
-    keys.every((key) => typeof key === "string" && key !== "" && key.length < most_characters) &&
-    new URLSearchParams({ keys: keys.join(",,,") }).toString().length < most_characters
-  );
+/** Longer links are refused by some programs that pass links on. */
+const most_characters = 30_000;
+const most_readable = 2000;
+const most_readable_keys = 100;
+
+/** The decompressed steps: no more than a request may have. */
+const most_json_bytes = 16_000_000;
+
+/** Readable keys, if the steps only insert a few strings. */
+function readable(steps: Step[]): string | null {
+  const keys: Key[] = [];
+  for (const step of steps) {
+    if (!("keys" in step) || keys.length + step.keys.length > most_readable_keys) return null;
+    keys.push(...step.keys);
+  }
+  if (!keys.every((key) => typeof key === "string" && key !== "")) return null;
+  const text = keys.map((key) => (key as string).replace(/[%,]/g, encodeURIComponent)).join(",");
+  return new URLSearchParams({ keys: text }).toString().length <= most_readable ? text : null;
 }
 
-export function toQuery(wanted: Wanted, keys: Key[] | null): Record<string, string> {
+/** The parameters of a filter as a query. */
+export function parameters(wanted: Wanted): Record<string, string> {
   const query: Record<string, string> = {};
   for (const name of [...numbers, ...names]) if (wanted[name] !== undefined) query[name] = String(wanted[name]);
   if (wanted.grows) query.grows = "true";
-  if (fits(keys) && keys.length > 0) query.keys = keys.map((key) => key.replace(/[%,]/g, encodeURIComponent)).join(",");
   return query;
 }
 
-function plain(text: string): string {
-  return text.replace(/%(25|2C)/gi, (c) => decodeURIComponent(c));
+/** A filter as a query. `whole`: it has the steps, too; they may be unknown (null) or too many. */
+export async function toQuery(
+  wanted: Wanted,
+  steps: Step[] | null,
+): Promise<{ query: Record<string, string>; whole: boolean }> {
+  const query = parameters(wanted);
+  if (!steps) return { query, whole: false };
+  if (steps.length === 0) return { query, whole: true };
+  const keys = readable(steps);
+  if (keys !== null) return { query: { ...query, keys }, whole: true };
+  const text = await packed(JSON.stringify(steps));
+  return text.length > most_characters ? { query, whole: false } : { query: { ...query, steps: text }, whole: true };
 }
 
-export function fromQuery(query: URLSearchParams): { wanted: Wanted; keys: string[] } | null {
+/** Null: the query describes no filter. Throws if its steps cannot be read. */
+export async function fromQuery(query: URLSearchParams): Promise<{ wanted: Wanted; steps: Step[] } | null> {
   const wanted: Wanted = {};
   for (const name of names) if (query.get(name)) wanted[name] = query.get(name)!;
   for (const name of numbers) {
@@ -39,6 +61,34 @@ export function fromQuery(query: URLSearchParams): { wanted: Wanted; keys: strin
   }
   if (query.get("grows") === "true") wanted.grows = true;
   if (Object.keys(wanted).length === 0) return null;
+  const steps = query.get("steps");
+  if (steps) return { wanted, steps: JSON.parse(await unpacked(steps)) as Step[] };
   const keys = query.get("keys");
-  return { wanted, keys: keys ? keys.split(",").slice(0, most_keys).map(plain) : [] };
+  return { wanted, steps: keys ? [{ keys: keys.split(",").map(plain) }] : [] };
+}
+
+function plain(text: string): string {
+  return text.replace(/%(25|2C)/gi, (c) => decodeURIComponent(c));
+}
+
+async function packed(text: string): Promise<string> {
+  const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  return btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join(""))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+}
+
+async function unpacked(text: string): Promise<string> {
+  const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+  const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  for (let size = 0; ;) {
+    const { done, value } = await reader.read();
+    if (done) return new Blob(pieces).text();
+    size += value.length;
+    if (size > most_json_bytes) throw new Error("too long");
+    pieces.push(value as Uint8Array<ArrayBuffer>);
+  }
 }

@@ -7,7 +7,6 @@ import { line, listOf, toldAdded, toldAsked, type Part } from "../lib/story";
 import { mistake, typedNumber } from "../lib/typed";
 import { t } from "../lib/words.svelte";
 import { Addition } from "./addition.svelte";
-import { drop } from "./making.svelte";
 import type { Played } from "./played.svelte";
 import type { Queue } from "./queue.svelte";
 
@@ -21,8 +20,10 @@ export class Actions {
   constructor(
     private readonly played: Played,
     private readonly queue: Queue,
-    private readonly limits: () => About["limits"],
   ) {}
+
+  /** Limits of the API; set by the view. */
+  limits!: About["limits"];
 
   // ---- one key ----
 
@@ -34,7 +35,7 @@ export class Actions {
       async () => {
         const done = await api.add(this.#id, { keys: [key] });
         const view = done.keys[0]!;
-        played.did({ keys: [view.key] }, toldAdded(view, played.first), done.state, marksOf(view, "added"));
+        played.did(toldAdded(view, played.first), done.state, marksOf(view, "added"));
       },
       "key",
       () => {
@@ -69,7 +70,7 @@ export class Actions {
           const lost: Part = done.lost_count > 0 ? ["story.forced.lost", { keys }] : ["story.forced.none"];
           told = line(done.lost_count > 0 ? "wrong" : "done", ["story.forced", { key: name, bits }], lost);
         }
-        played.did({ remove: key, by_force, found: done.result === "removed" }, told, done.state);
+        played.did(told, done.state);
       } catch (e) {
         if (!(e instanceof ApiError && e.status === 409 && !by_force && played.family === "plain")) throw e;
         this.queue.refused = key;
@@ -80,12 +81,12 @@ export class Actions {
 
   addLines = (all: string[]): void => {
     const said = (n: number) => t("play.progress.keys", { done: count(n), all: count(all.length) });
-    void this.#addCalls(callsOf(all, this.limits()), all.length, said);
+    void this.#addCalls(callsOf(all, this.limits), all.length, said);
   };
 
   addFile = (file: File): void => {
     const said = (n: number) => t("play.progress.bytes", { done: bytes(n), all: bytes(file.size) });
-    void this.#addCalls(callsOfFile(file, this.limits()), file.size, said);
+    void this.#addCalls(callsOfFile(file, this.limits), file.size, said);
   };
 
   /** Adds the calls one by one, with progress, until the end or until the reader stops it. */
@@ -94,7 +95,6 @@ export class Actions {
       const { played } = this;
       let came = 0;
       let isNew = 0;
-      let steps = 0;
       let next: State | undefined;
       let last: KeyView[] = [];
       const addition = new Addition(all, said);
@@ -103,9 +103,7 @@ export class Actions {
         for await (const call of calls) {
           if (addition.stopped) break;
           if (call.keys.length === 0) continue;
-          const answer = await api.add(this.#id, { keys: call.keys });
-          played.journal.push({ keys: call.keys });
-          ++steps;
+          const answer = await api.add(this.#id, { keys: call.keys }, next !== undefined);
           came += answer.count;
           isNew += answer.new;
           next = answer.state;
@@ -114,7 +112,6 @@ export class Actions {
         }
       } finally {
         played.addition = null;
-        if (steps > 0) played.groups.push(steps);
         if (addition.stopped) played.tell(line("done", ["story.stopped", { count: count(came) }]));
         else if (came > 0) played.tell(cameIn(came, isNew));
         if (next) played.changed(next, came === 1 ? marksOf(last[0]!, "added") : null);
@@ -126,48 +123,26 @@ export class Actions {
   addAddresses = (typed: string): Promise<void> =>
     this.queue.act(async () => {
       const { played } = this;
-      const range = { seed: "1", first: played.addresses, count: typedNumber(typed) };
+      const range = { seed: "1", first: played.filter!.next_address, count: typedNumber(typed) };
       const wrong = mistake(range.count, "whole");
       if (wrong) {
         this.queue.trouble = t(wrong);
         return;
       }
       const said = await api.add(this.#id, { addresses: range });
-      played.addresses += said.count;
-      // Few addresses are known by name, so that a link can hold them.
-      const named = said.count === said.keys.length;
-      const step = named ? { keys: said.keys.map((one) => one.key) } : { addresses: range };
-      played.did(step, cameIn(said.count, said.new), said.state);
+      played.did(cameIn(said.count, said.new), said.state);
     });
 
   // ---- the whole filter ----
 
   undo = (): Promise<void> =>
     this.queue.act(async () => {
-      const { played } = this;
-      let steps = played.groups.pop() ?? 1;
-      let next: State | undefined;
-      try {
-        for (; steps > 0; --steps) {
-          next = await api.undo(this.#id);
-          played.journal.pop();
-        }
-        played.tell(line("done", ["story.undone"]));
-      } finally {
-        if (steps > 0) played.groups.push(steps);
-        if (next) played.changed(next, null);
-      }
+      this.played.did(line("done", ["story.undone"]), await api.undo(this.#id));
     });
 
   reset = (): Promise<void> =>
     this.queue.act(async () => {
-      const { played } = this;
-      const next = await api.reset(this.#id);
-      played.addresses = 0;
-      played.journal.clear();
-      played.groups = [];
-      played.tell(line("done", ["story.reset"]));
-      played.changed(next, null);
+      this.played.did(line("done", ["story.reset"]), await api.reset(this.#id));
     });
 
   tick = (milliseconds: number): Promise<void> =>
@@ -175,7 +150,7 @@ export class Actions {
       const next = await api.tick(this.#id, milliseconds);
       const seconds = Number((milliseconds / 1000).toPrecision(3));
       const told = line("done", [seconds === 1 ? "story.ticked.one" : "story.ticked", { seconds }]);
-      this.played.did({ tick: milliseconds }, told, next);
+      this.played.did(told, next);
     });
 
   search = (): Promise<void> =>
@@ -195,15 +170,13 @@ export class Actions {
       const { played } = this;
       const old = played.filter?.id;
       const opened = await api.upload(file).catch((e: unknown) => {
-        // Error messages show the reader's file name, not the server's.
+        // Error messages show the reader's file name.
         throw e instanceof ApiError ? new ApiError(e.status, { ...e.problem, where: file.name }) : e;
       });
       played.wanted = null;
-      played.journal.lose();
-      played.groups = [];
       played.tell(line("done", ["story.opened", { name: file.name }]));
       played.changed(opened, null);
-      drop(old);
+      if (old) await api.drop(old);
     });
 
   get #id(): string {

@@ -54,7 +54,7 @@ export class Around {
       this.#ever = list?.total ?? 0;
       this.points = curve.points;
     } catch (e) {
-      if (!late() && !this.queue.lost(e)) this.queue.trouble = reason(e);
+      if (!late()) this.queue.trouble = reason(e);
     }
   }
 

@@ -1,21 +1,22 @@
-// Creates the filter: from a link, from the controls, or again after the server deleted it. A small filter is fully
-// encoded in the URL.
+// Creates the filter: from a link, or from the controls. The address bar has a link to the present filter.
 import { untrack } from "svelte";
-import { api, type Plan, type Wanted } from "../lib/api";
-import { doAgain, Journal, type Step } from "../lib/journal.svelte";
+import { api, type Keeps, type Plan, type Step, type Wanted } from "../lib/api";
 import { count } from "../lib/numbers";
 import { current, go } from "../lib/route.svelte";
-import { fromQuery } from "../lib/shared";
+import { fromQuery, most_key_bytes, toQuery } from "../lib/shared";
 import { line } from "../lib/story";
-import { takeOver, type Pending, type Played } from "./played.svelte";
+import { t } from "../lib/words.svelte";
+import type { Played } from "./played.svelte";
 import type { Queue } from "./queue.svelte";
 
 const fresh: Wanted = { layout: "classic", capacity: 20, rate: 0.05 };
 
 const same = (a: Wanted | null, b: Wanted | null) => JSON.stringify(a) === JSON.stringify(b);
 
-export function drop(id: string | undefined): void {
-  if (id) void api.drop(id).catch(() => {});
+/** wanted: null for the default filter. */
+interface Pending {
+  wanted: Wanted | null;
+  steps: Step[];
 }
 
 export class Making {
@@ -24,8 +25,15 @@ export class Making {
   starts = $state(0);
   /** The link makes no filter, so the previous one is still shown. */
   unopened = $state(false);
+  /** A link to the present filter: a query, and whether it contains the keys. */
+  link = $state.raw<{ query: Record<string, string>; whole: boolean }>({ query: {}, whole: false });
   #planned = $state.raw<{ wanted: Wanted; plan: Plan } | null>(null);
-  #inUrl = "";
+  /** To be created once there is a plan: the first filter, or that of a link. */
+  #pending: Pending | null = null;
+  /** Is being created. */
+  #coming: { wanted: Wanted } | null = null;
+  /** The address bar has this query. */
+  #inUrl: string | undefined;
 
   constructor(
     private readonly played: Played,
@@ -42,73 +50,35 @@ export class Making {
     return this.#planned?.plan ?? null;
   }
 
-  /** The first filter, or that of a link, is still to be created. */
-  get waits(): boolean {
-    return this.played.pending !== null;
-  }
-
-  /** Retries after an outage. Without a plan, the controls keep requesting one. */
-  goOn(): void {
-    if (this.#planned) this.onplan(this.#planned.wanted, this.#planned.plan);
-  }
-
-  /** For onMount; the returned function is called when the view is left. */
-  open = (): (() => void) => {
-    const { played } = this;
-    const { query } = current();
-    const given = fromQuery(query);
-    const before = takeOver(played);
-    this.#inUrl = query.toString();
-    if (!given && before) this.#goOnFrom(before);
-    else {
-      void before?.settled.then(() => drop(before.filter?.id));
-      this.#makeFirst(given ?? { wanted: null, keys: [] });
-    }
-    return () => (this.queue.left = true);
+  /** For onMount: the controls are those of the filter that the reader left, or of the one that is still to come. */
+  open = (): void => {
+    this.#inUrl = undefined;
+    if (this.starts > 0) this.#begin((this.#pending ?? this.#coming ?? this.played).wanted);
   };
 
-  /**
-   * Returning without a link restores the filter as it was left, with the results of actions that were still running.
-   */
-  #goOnFrom(before: Played): void {
-    const { played } = this;
-    const { pending } = before;
-    played.goOnFrom(before);
-    played.pending = pending;
-    this.#begin((pending ?? played).wanted);
-    const { start } = this;
-    void this.queue.act(async () => {
-      await before.settled;
-      played.goOnFrom(before);
-      // Unless another link was opened meanwhile.
-      if (this.start === start) {
-        if (before.pending && !pending)
-          this.#makeFirst(before.pending); // it could not be created there after all
-        else if (!pending && !same(start, played.wanted ?? fresh)) this.#begin(played.wanted);
-      }
-      if (played.filter) played.changed(await api.state(played.filter.id), null);
-    });
-  }
-
-  /** For an effect: opens a link that was followed while the view is open, and resets the controls to it. */
+  /** For an effect: opens the link in the address bar, at first and when it changes. */
   follow = (): void => {
     const { view, query } = current();
     const text = query.toString();
     if (view !== "play" || text === this.#inUrl) return;
-    untrack(() => {
-      const given = fromQuery(query);
-      this.#inUrl = text;
-      if (!given) {
-        if (this.played.filter) this.keepInUrl();
-        return;
-      }
-      this.unopened = false;
-      this.#makeFirst(given);
-    });
+    this.#inUrl = text;
+    untrack(() => void this.#openLink(text, query));
   };
 
+  async #openLink(text: string, query: URLSearchParams): Promise<void> {
+    const { played } = this;
+    if (played.filter && text === new URLSearchParams(this.link.query).toString()) return; // a return to the view
+    const given = await fromQuery(query).catch(() => undefined);
+    if (text !== this.#inUrl) return; // another link was opened meanwhile
+    if (given === undefined) this.queue.trouble = t("play.link.damaged");
+    this.unopened = given === undefined && played.filter !== undefined;
+    if (given) this.#makeFirst(given);
+    else if (!played.filter && !this.#pending && !this.#coming) this.#makeFirst({ wanted: null, steps: [] });
+    else if (given === null) void this.keepInUrl();
+  }
+
   #makeFirst(pending: Pending): void {
-    this.played.pending = pending;
+    this.#pending = pending;
     this.#begin(pending.wanted);
   }
 
@@ -119,17 +89,27 @@ export class Making {
     ++this.starts;
   }
 
-  keepInUrl(): void {
-    if (this.queue.left || current().view !== "play") return;
-    go("play", "", this.played.query, true);
-    this.#inUrl = current().query.toString();
+  /** Updates the link to the filter, and the address bar if it shows this view. */
+  async keepInUrl(): Promise<void> {
+    const { filter, wanted, version } = this.played;
+    if (!filter) return;
+    const before = location.hash;
+    const link = wanted
+      ? await toQuery(wanted, await api.steps(filter.id, most_key_bytes))
+      : { query: {}, whole: false };
+    if (version !== this.played.version) return;
+    this.link = link;
+    // Not over a link that the reader has opened meanwhile.
+    if (current().view !== "play" || location.hash !== before) return;
+    this.#inUrl = new URLSearchParams(link.query).toString();
+    go("play", "", link.query, true);
   }
 
   /** Once the reader continues with the previous filter, the link that could not be opened is forgotten. */
   backToShown(): void {
     if (!this.unopened) return;
     this.unopened = false;
-    this.played.pending = null;
+    this.#pending = null;
     this.#begin(this.played.wanted);
   }
 
@@ -137,64 +117,56 @@ export class Making {
   onplan = (wanted: Wanted, plan: Plan | null): void => {
     const { played, queue } = this;
     this.#planned = plan && { wanted, plan };
+    const pending = this.#pending;
     if (!plan) {
-      this.unopened = this.waits && played.filter !== undefined;
+      if (pending) this.unopened = played.filter !== undefined;
       return;
     }
-    if (played.pending) {
-      const { pending } = played;
-      const { keys } = pending;
+    if (pending) {
       const { start } = this;
-      played.pending = null;
+      this.#pending = null;
       this.unopened = false;
-      void queue.act(
-        () => this.#make(wanted, keys.length > 0 ? [{ keys }] : null),
-        "actions",
-        () => {
-          if (this.start !== start) return; // another link was opened meanwhile
-          played.pending = pending;
-          this.unopened = played.filter !== undefined;
-        },
-      );
+      void this.#create(wanted, { steps: pending.steps }, () => {
+        if (this.start !== start) return; // another link was opened meanwhile
+        this.#pending = pending;
+        this.unopened = played.filter !== undefined;
+      });
     } else if (played.filter?.truth && played.filter.steps === 0 && queue.empty && !same(wanted, played.wanted)) {
       // An empty filter follows the controls; a filter with keys waits for the button.
-      void queue.act(() => this.#make(wanted, null));
+      void this.#create(wanted);
     }
   };
 
-  /** Creates the filter of the controls, with the present keys. */
+  /** Creates the filter of the controls, with the present keys if they are known. */
   makeAnother(): Promise<void> {
     const { wanted } = this.#planned!;
-    return this.queue.act(() => this.#make(wanted, this.played.journal.adds()));
+    const { id, truth } = this.played.filter!;
+    return this.#create(wanted, truth ? { keys_of: id } : undefined);
   }
 
-  /** The filter is gone: creates it again and repeats the steps. */
-  makeAgain(): Promise<void> {
-    const { played } = this;
-    return this.queue.act(() => this.#make(played.wanted!, played.journal.whole ? played.journal.steps() : null));
+  #create(wanted: Wanted, keeps?: Keeps, failed?: () => void): Promise<void> {
+    const coming = { wanted };
+    this.#coming = coming;
+    return this.queue
+      .act(() => this.#make(wanted, keeps), "actions", failed)
+      .then(() => {
+        if (this.#coming === coming) this.#coming = null;
+      });
   }
 
   /** A failure leaves everything as it was. */
-  async #make(wanted: Wanted, steps: Step[] | null): Promise<void> {
+  async #make(wanted: Wanted, keeps?: Keeps): Promise<void> {
     const { played } = this;
     const old = played.filter?.id;
-    const made = await api.make(wanted);
-    const again = await doAgain(made, steps ?? []).catch((e: unknown) => {
-      drop(made.id);
-      throw e;
-    });
+    const made = await api.make(wanted, keeps);
     // Changing the controls of an empty filter creates many filters; keep one line in the log.
     if (played.lines[0]?.parts[0]?.[0].startsWith("story.made")) played.lines = played.lines.slice(1);
     const { bits, probes } = made.filter;
     played.tell(line("done", [probes === 1 ? "story.made.one" : "story.made", { bits: count(bits), probes }]));
-    if (again.count > 0)
-      played.tell(line("done", [again.count === 1 ? "story.kept.one" : "story.kept", { count: count(again.count) }]));
-    const journal = new Journal();
-    for (const step of steps ?? []) journal.push(step);
-    played.journal = journal;
-    played.groups = (steps ?? []).map(() => 1);
+    const kept = made.facts.keys ?? 0;
+    if (kept > 0) played.tell(line("done", [kept === 1 ? "story.kept.one" : "story.kept", { count: count(kept) }]));
     played.wanted = wanted;
-    played.changed(again.state, null);
-    if (old !== made.id) drop(old);
+    played.changed(made, null);
+    if (old) await api.drop(old);
   }
 }

@@ -1,13 +1,6 @@
-// Runs actions one after another, because keys may be typed faster than the server answers. Errors are shown beside the
-// key or above the other actions; outages and deleted filters have their own messages.
-import { api, ApiError, reason, type Key } from "../lib/api";
-
-interface On {
-  /** The queue is empty. */
-  idle: () => void;
-  /** The server answers again after an outage. */
-  back: () => void;
-}
+// Runs actions one after another, because keys may be typed faster than they are answered. Errors are shown beside the
+// key or above the other actions.
+import { reason, type Key } from "../lib/api";
 
 export class Queue {
   /** Errors of the last action: `problem` is shown beside the key, `trouble` above the other actions. */
@@ -17,23 +10,15 @@ export class Queue {
   refused = $state.raw<Key | null>(null);
   /** The action takes long enough to show it. */
   working = $state(false);
-  away = $state(false);
-  gone = $state(false);
-  /** The reader has left the view. */
-  left = false;
   #turn: Promise<void> = Promise.resolve();
   #waiting = 0;
   #slow: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly on: On) {}
+  /** `idle` is called when the queue is empty. */
+  constructor(private readonly idle: () => void) {}
 
   get empty(): boolean {
     return this.#waiting === 0;
-  }
-
-  /** Resolves when all waiting actions have ended. */
-  get settled(): Promise<void> {
-    return this.#turn;
   }
 
   /** Runs one action after the previous ones; `failed` is called before its error is shown. */
@@ -46,44 +31,14 @@ export class Queue {
         await work();
       } catch (e) {
         failed?.();
-        if (!this.lost(e)) {
-          if (beside === "key") this.problem = reason(e);
-          else this.trouble = reason(e);
-        }
+        if (beside === "key") this.problem = reason(e);
+        else this.trouble = reason(e);
       }
       if (--this.#waiting > 0) return;
       clearTimeout(this.#slow);
       this.working = false;
-      this.on.idle();
+      this.idle();
     });
     return this.#turn;
-  }
-
-  /** Handles an outage or a deleted filter; false: another error. */
-  lost = (e: unknown): boolean => {
-    if (!(e instanceof ApiError)) return false;
-    if (e.status === 0) {
-      if (!this.away) {
-        this.away = true;
-        setTimeout(() => void this.#comeBack(), 1000);
-      }
-      return true;
-    }
-    if (e.status !== 404 || e.problem.where !== "id") return false;
-    this.gone = true;
-    return true;
-  };
-
-  async #comeBack(): Promise<void> {
-    if (this.left) return;
-    try {
-      await api.about();
-    } catch {
-      setTimeout(() => void this.#comeBack(), 2000);
-      return;
-    }
-    if (this.left) return;
-    this.away = false;
-    this.on.back();
   }
 }
