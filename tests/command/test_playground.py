@@ -309,7 +309,7 @@ class Crowds(PlaygroundTest):
         before = resident()
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             for status, _, answer in pool.map(lambda _: self.ask("POST", "/api/1/plans", body), range(20)):
-                self.assertEqual((status, self.problem(answer)["where"]), (400, "capacity"))
+                self.assertEqual((status, self.problem(answer)["where"]), (400, "keys"))
         # Less than four of the twenty bodies, without what was made of them.
         if not SANITIZED:
             self.assertLess(resident() - before, 64 << 20)
@@ -488,7 +488,7 @@ class Demo(CommandTest):
     def test_the_command_of_a_plan_builds_its_filter(self) -> None:
         lines = [b"key-%d" % i for i in range(30)]
         self.write("keys.txt", b"".join(line + b"\n" for line in lines))
-                sizes = {"capacity": 30, "rate": 0.05}, {"capacity": 30, "bits": 300, "probes": 3, "layout": "classic"}, {"bits": 4096, "rate": 0.01}
+        sizes = {"capacity": 30, "rate": 0.05}, {"capacity": 30, "bits": 300, "probes": 3, "layout": "classic"}, {"bits": 4096, "rate": 0.01}
         shapes = [
             *({"layout": layout} for layout in ("classic", "blocked", "blocked_page", "split_block", "split_block512", "counting")),
             *({"scheme": scheme} for scheme in ("guava", "pharo", "python", "perl")),

@@ -246,7 +246,9 @@ TEST(Api, TheStepsOfAFilterLeadToTheSameBitsAgain) {
     const std::string other = "filters/" + made["id"].get<std::string>();
 
     // The clock of the other filter begins later, so its keys may be in other generations.
-    if (!wanted.contains("window_milliseconds")) EXPECT_EQ(v.bytes(other + "/cells"), v.bytes(id + "/cells"));
+    if (!wanted.contains("window_milliseconds")) {
+      EXPECT_EQ(v.bytes(other + "/cells"), v.bytes(id + "/cells"));
+    }
     const json keys = {{"keys", {"Madrid", "", "Oslo", "Roma", "Paris"}}};
     EXPECT_EQ(v.post(other + "/ask", keys)["maybe"], v.post(id + "/ask", keys)["maybe"]);
     EXPECT_EQ(v.get(other)["facts"]["ones"], v.get(id)["facts"]["ones"]);
