@@ -267,6 +267,7 @@ class any_filter {
  private:
   friend class rebuilding_filter;  // opens a filter that has a log, and keeps its counts
   friend class file_edit;          // loads a file that is already open
+  friend class sliced_filter;      // computes the cells of keys without the bytes
   friend std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options);
   struct impl;
   // Also opens filters with a log. A file is refused before it is marked as dirty.
@@ -274,6 +275,8 @@ class any_filter {
   [[gnu::visibility("hidden")]] static any_filter open_any(const std::string& path, const open_options& options,
                                                            format::open_file file);
   static any_filter loaded(loaded_file file, const open_options& options, const std::string& path);
+  // For hash() and cells() only. Not for static filters.
+  static any_filter without_bytes(params p, const open_options& options, const std::string& path);
   // The file was not closed cleanly and was opened for reading: its bits may contain more keys than its count.
   bool count_is_out_of_date() const noexcept;
   mapped_storage* mapped() noexcept;  // null for a filter on the heap

@@ -48,7 +48,8 @@ std::uint64_t block_cells_of(const params& p);
 ///     assert(cells.count_set(0, cells.size()) == measure_fill(seen.parameters(), seen.bytes()).ones);
 class cell_view {
  public:
-  /// @param bytes  the filter's bytes, bytes_for(p.geometry.bits) of them
+  /// @param bytes  the filter's bytes, bytes_for(p.geometry.bits) of them; none: the view has the numbers of the cells
+  ///               but no values
   /// @param epoch  sliding-window filters: any_filter::epoch(); older generations have expired
   /// @throws error as cells_of()
   cell_view(const params& p, std::span<const std::uint8_t> bytes, std::uint64_t epoch = 0);

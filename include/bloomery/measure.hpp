@@ -18,11 +18,14 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace BLOOMERY_EXPORT bloomery {
 
 class any_filter;
 class filter_handle;
+struct layout_row;
+struct scheme;
 
 /// Statistics of the present bits of a filter.
 struct fill_statistics {
@@ -58,6 +61,41 @@ struct fill_statistics {
 ///     const double rate = measure_fill(seen.parameters(), seen.bytes()).current_fpr;
 ///     assert(rate > 0.007 && rate < 0.013);
 fill_statistics measure_fill(const params& p, std::span<const std::uint8_t> bytes);
+
+/// measure_fill() for bytes that come in slices, such as those of a file that does not fit into memory.
+///
+/// Example:
+///     const any_filter seen(complete({.layout = "blocked", .capacity = 100'000, .target_fpr = 0.01}));
+///     fill_scan scan(seen.parameters());
+///     scan.add(seen.bytes().first(16 * fill_scan::slice_unit));
+///     scan.add(seen.bytes().subspan(16 * fill_scan::slice_unit));
+///     assert(scan.result() == measure_fill(seen.parameters(), seen.bytes()));
+class fill_scan {
+ public:
+  /// The size of a slice is a multiple of this number of bytes, except for the last.
+  static constexpr std::uint64_t slice_unit = 4096;
+
+  /// @throws error  invalid_argument: unknown layout or scheme
+  explicit fill_scan(const params& p);
+
+  /// Adds the next bytes. Sliding-window and static filters accept only all bytes at once.
+  /// @throws error  invalid_argument: another number of bytes
+  void add(std::span<const std::uint8_t> bytes);
+
+  /// Requires all bytes.
+  fill_statistics result() const;
+
+ private:
+  geometry geometry_;
+  const layout_row* layout_;  // one of layout and scheme is set
+  const scheme* scheme_;
+  std::uint64_t read_ = 0;
+  std::uint64_t used_ = 0;
+  std::uint64_t favoured_ = 0;
+  long double hit_ = 0;
+  long double hash_values_ = 0;
+  std::vector<std::uint8_t> beginning_;
+};
 
 /// Estimated distinct keys of a filter with `ones` set bits; for counting filters, with `ones` non-zero counters.
 ///

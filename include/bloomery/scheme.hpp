@@ -13,6 +13,19 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
+/// Consecutive bits of a filter, which may continue at its first bit.
+struct bit_range {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+/// The bits that a scheme's current FPR depends on.
+struct scheme_bits {
+  std::uint64_t ones = 0;                        ///< set bits
+  std::uint64_t ones_favoured = 0;               ///< set bits of scheme::favoured
+  std::span<const std::uint8_t> beginning = {};  ///< the bytes of scheme::beginning
+};
+
 /// The rule of one system. Cells are numbered as everywhere in bloomery (byte x>>3, mask 1<<(x&7)). If the other system
 /// counts bits from the top of a byte or from 1, positions() converts them, so that the bytes in memory are the same.
 struct scheme {
@@ -36,12 +49,18 @@ struct scheme {
   ///   pharo         from the distribution of its 16-bit hashes: within 5% from 500 bits, 10% at 50 bits; takes 10 ms
   double (*expected_fpr)(const geometry& g, std::uint64_t keys);
 
-  /// Current FPR of these bytes, bytes_for(g.bits) of them:
+  /// Current FPR of the present bits; measure_fill() collects them:
   ///   python, perl  exact for independent probes: (fraction of hashes that select a set bit)^k
   ///   guava         the same, plus the effect of double hashing at the number of keys that the bits suggest
   ///   pharo         exact for a uniform 32-bit hash: tries all 2^32 values, about 0.1 s per probe;
   ///                 from 16 probes on, an evenly spaced sample of them
-  double (*current_fpr)(const geometry& g, std::span<const std::uint8_t> bytes);
+  double (*current_fpr)(const geometry& g, const scheme_bits& seen);
+
+  /// The bits that one hash more selects than the others, numbered as in that system. Null: current_fpr() needs none.
+  bit_range (*favoured)(const geometry& g) = nullptr;
+
+  /// The number of bytes that current_fpr() needs from the first on. Null: none.
+  std::uint64_t (*beginning)(const geometry& g) = nullptr;
 
   /// Whether the system counts the bits of a byte from the top: its bit x is cell x ^ 7.
   bool from_top = false;

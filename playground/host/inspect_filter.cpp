@@ -10,9 +10,8 @@
 namespace bloomery::playground {
 
 std::unique_ptr<inspection> inspect_filter(const std::string& name, const redis::open_options& options) {
-  return in_own_thread(redis_address::is_one(name)
-                           ? inspect_on_redis(name, options)
-                           : inspect_file_once_readable(name, options.secret, app::hardware_threads()));
+  return in_own_thread(redis_address::is_one(name) ? inspect_on_redis(name, options)
+                                                   : inspect_mapped(name, options.secret, app::hardware_threads()));
 }
 
 std::optional<error> first_problem_of(const std::string& name) {

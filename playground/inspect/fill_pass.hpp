@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 namespace bloomery::playground {
@@ -21,9 +22,28 @@ struct fill_seen {
   std::vector<std::uint64_t> read;    ///< cells read per range; empty: all
 };
 
-/// Counts all cells.
-/// @param threads   that share the pass; 1: it starts none
-/// @param progress  receives the completed share, from one of the threads
+/// The pass over a filter whose cells come in slices, in order.
+class fill_pass {
+ public:
+  /// @param all  the cells of the filter, of which only the numbers are used
+  explicit fill_pass(const cell_view& all);
+
+  /// Counts the cells of the next slice: whole blocks, except for the last slice.
+  /// @param threads   that share the work; 1: it starts none
+  /// @param progress  receives the completed share of the filter, from one of the threads
+  void add(const cell_view& slice, unsigned threads, const std::function<void(double)>& progress);
+
+  /// Requires all cells.
+  fill_seen result() && { return std::move(seen_); }
+
+ private:
+  std::uint64_t cells_;
+  std::uint64_t blocks_of_range_;
+  std::uint64_t done_ = 0;  // cells
+  fill_seen seen_;
+};
+
+/// Counts all cells of a filter.
 fill_seen fill_of(const cell_view& cells, unsigned threads, const std::function<void(double)>& progress);
 
 /// Adds heat map and histogram to the findings of a filter; uneven blocks make the verdict bad.

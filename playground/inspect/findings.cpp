@@ -3,6 +3,7 @@
 #include "playground/inspect/verdict.hpp"
 #include "playground/session/shown_filter.hpp"
 
+#include <bloomery/cells.hpp>
 #include <bloomery/error.hpp>
 
 #include <cstdint>
@@ -66,16 +67,18 @@ json answers_of(const key_list& keys, filter_handle& filter) {
     throw error(errc::invalid_argument,
                 {"this request needs keys", "keys", "a list", "addresses", "list the keys: {\"keys\": [\"Madrid\"]}"});
   const bool is_local = !filter.capabilities().is_remote;
+  const cell_view numbers(filter.parameters(), {});
   json list = json::array();
   for (const std::string& key : *texts) {
     key_view view{key, std::nullopt, contains(filter, key), membership::unknown, {}};
     const key_explanation why = is_local ? explain(filter, key) : key_explanation{};
     if (is_local && !why.fingerprint) {
-      const cell_view cells = filter.cells();
       view.hash = why.hash;
-      for (const place& at : places_of(why, cells)) view.add_cell(at, cells.value(at.cell));
+      for (const explained_layer& layer : why.layers) {
+        for (const explained_cell& cell : layer.cells) view.add_cell({numbers.number_of(cell.cell, 0), 0}, cell.value);
+      }
     }
-    list.push_back(playground::json_of(view, is_local ? filter.cells().block_cells() : 0));
+    list.push_back(playground::json_of(view, is_local ? numbers.block_cells() : 0));
   }
   return {{"keys", list}};
 }

@@ -4,6 +4,8 @@
 #include "playground/inspect/inspected_file.hpp"
 #include "playground/inspect/watched.hpp"
 
+#include <bloomery/sliced_filter.hpp>
+
 #include <emscripten/em_js.h>
 #include <emscripten/emscripten.h>
 
@@ -49,7 +51,7 @@ std::map<std::string, std::string> query_of(std::string_view text) {
   return query;
 }
 
-// A file is read into memory, of which a module has at most 4 GiB.
+// A larger file takes too long in one thread.
 void check_size(const char* path) {
   constexpr std::uint64_t most = std::uint64_t{1} << 30;
   struct stat facts {};
@@ -64,7 +66,7 @@ std::size_t number_of(const std::string& name) {
   const auto known = std::find_if(all.begin(), all.end(), [&](const watched* one) { return one->name() == name; });
   const auto number = static_cast<std::size_t>(known - all.begin());
   if (number == all.size()) {
-    auto made = inspect_file(name, std::nullopt, 1);
+    auto made = inspect_in_slices(name, bloomery::sliced_filter::usual_slice);
     all.push_back(made.get());
     the_api().rest().add(std::move(made));
   }

@@ -161,6 +161,11 @@ any_filter any_filter::loaded(loaded_file file, const open_options& options, con
   return result;
 }
 
+any_filter any_filter::without_bytes(params p, const open_options& options, const std::string& path) {
+  p = unlocked(std::move(p), options.secret, path, options.facts_only);
+  return any_filter(std::make_unique<impl>(std::move(p), heap_storage(1)));
+}
+
 void any_filter::save(const std::string& path, const std::string& metadata) const {
   save(path, create_options{.metadata = metadata});
 }

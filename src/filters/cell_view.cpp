@@ -106,7 +106,9 @@ void cell_view::count_set(std::uint64_t from, std::uint64_t run, std::span<std::
   if (whole_blocks && kind_ == kind::bit && run == 512)
     return count_ones_of_lines(bytes.subspan(from / 8, 64 * counts.size()), counts);
   for (std::uint64_t& count : counts) {
-    if (whole_blocks && kind_ == kind::counter && run == block_cells_) {
+    if (whole_blocks && kind_ == kind::bit && run % 8 == 0) {
+      count = count_ones(bytes.subspan(from / 8, run / 8));
+    } else if (whole_blocks && kind_ == kind::counter && run == block_cells_) {
       count = layouts::counting::cells_used(bytes.subspan(from / 2, run / 2));
     } else if (whole_blocks && kind_ == kind::generations && run == block_cells_) {
       const window_block block = block_at(from / run);

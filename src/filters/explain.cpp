@@ -58,17 +58,13 @@ void explain_generations(const any_filter& filter, const std::vector<std::uint64
   }
 }
 
-void explain_bits(const any_filter& filter, const std::vector<std::uint64_t>& cells, key_explanation& result) {
-  const params& p = filter.parameters();
-  const bool counts = family_of(p) == family::counting;
+void explain_cells(const params& p, const std::vector<std::uint64_t>& cells, const cell_values& value,
+                   key_explanation& result) {
   explained_layer& layer = result.layers.emplace_back();
   result.maybe_present = true;
   for (const std::uint64_t cell : cells) {
-    const std::uint32_t value = counts ? layouts::counting::counter(filter.bytes().data(), cell)
-                                : test_bit(filter.bytes().data(), cell) ? 1
-                                                                        : 0;
-    layer.cells.push_back({cell, value});
-    result.maybe_present &= value != 0;
+    layer.cells.push_back({cell, value(cell)});
+    result.maybe_present &= layer.cells.back().value != 0;
   }
   if (const std::uint64_t block_bits = block_bits_of(p)) {
     layer.bytes = block_bits / 8;
@@ -78,16 +74,20 @@ void explain_bits(const any_filter& filter, const std::vector<std::uint64_t>& ce
   }
 }
 
-std::vector<std::uint64_t> cells_of(const any_filter& filter, key_span one_key) {
+}  // namespace
+
+std::vector<std::uint64_t> cells_of_key(const any_filter& filter, key_span one_key) {
   if (one_key.is_text()) return filter.cells(one_key.text(0));
   if (one_key.form() == key_span::form_of_keys::integers) return filter.cells(one_key.integers()[0]);
   if (one_key.form() == key_span::form_of_keys::hash64s) return filter.cells(key_hash{one_key.hash64s()[0], 0});
   return filter.cells(one_key.hashes()[0]);
 }
 
-}  // namespace
+std::uint32_t cell_value(std::uint32_t cell_bits, const std::uint8_t* bytes, std::uint64_t cell) noexcept {
+  return cell_bits > 1 ? layouts::counting::counter(bytes, cell) : test_bit(bytes, cell) ? 1 : 0;
+}
 
-key_explanation explain_key(const any_filter& filter, key_span one_key) {
+key_explanation explain_key(const any_filter& filter, key_span one_key, const cell_values& value) {
   if (one_key.empty()) throw error(errc::invalid_argument, {"no key to explain", "keys", "1", "0", hint::none});
   key_explanation result;
   key_span key = one_key.part(0, 1);
@@ -97,13 +97,19 @@ key_explanation explain_key(const any_filter& filter, key_span one_key) {
     result.hash = hash;
     key = std::span<const key_hash>(&hash, 1);
   }
+  const params& p = filter.parameters();
+  if (value) {
+    explain_cells(p, cells_of_key(filter, key), value, result);
+    return result;
+  }
   std::uint64_t found = 0;
   filter.may_contain(key, std::span(&found, 1));  // verifies the pages that are read below
-  switch (family_of(filter.parameters())) {
+  const auto in_memory = [&](std::uint64_t cell) { return cell_value(cell_bits_of(p), filter.bytes().data(), cell); };
+  switch (family_of(p)) {
     case family::static_set: explain_fingerprint(filter, hash.hash64, result); break;
-    case family::sliding_window: explain_generations(filter, cells_of(filter, key), result); break;
+    case family::sliding_window: explain_generations(filter, cells_of_key(filter, key), result); break;
     case family::plain:
-    case family::counting: explain_bits(filter, cells_of(filter, key), result); break;
+    case family::counting: explain_cells(p, cells_of_key(filter, key), in_memory, result); break;
   }
   return result;
 }

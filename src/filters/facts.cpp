@@ -54,16 +54,16 @@ void add_window(filter_facts& facts, const any_filter& filter, info_depth depth)
   facts.consistency->alarm = facts.consistency->count.is_inconsistent() && !facts.count_is_estimate;
 }
 
-void add_bits(filter_facts& facts, const any_filter& filter) {
+void add_bits(filter_facts& facts, const counted_cells& cells) {
   const params& p = facts.parameters;
   const bool copies = facts.counting.has_value();
-  const fill_statistics bits = measure_fill(p, filter.bytes());
+  const fill_statistics& bits = cells.fill;
   const estimate keys = estimated_keys(p, bits.ones);
   facts.fill = fill_facts{.cells = p.geometry.bits / cell_bits_of(p),
                           .cells_set = bits.ones,
                           .current_fpr = bits.current_fpr,
                           .estimated_keys = keys};
-  if (copies) facts.counting->full = layouts::counting::cells_full(filter.bytes());
+  if (copies) facts.counting->full = cells.full;
   // Saturated counters remain after their keys are removed.
   const std::uint64_t ones_of_keys = bits.ones - facts.counting.value_or(counting_facts{}).full.value_or(0);
   consistency_facts fits{check_fill(p, *facts.insert_count, ones_of_keys), facts.distinct_keys, false};
@@ -110,33 +110,30 @@ log_facts empty_log_facts(const std::string& path, const params& filter, std::ui
   return facts;
 }
 
-}  // namespace
-
-filter_facts facts_of(const any_filter& filter, info_depth depth) {
-  if (depth != info_depth::counts) filter.verify();
-  const file_info* const file = filter.opened_from();
+// The facts of a filter of any family that the bits do not change.
+filter_facts facts_of_header(const params& p, const key_counts& counts, const file_info* file) {
   const bool was_cut_off = file != nullptr && !file->clean;  // also if it is open for reading
   filter_facts facts;
-  facts.parameters = filter.parameters();
+  facts.parameters = p;
   facts.parameters.secret.reset();
-  facts.bits = filter.bit_size();
-  facts.bytes = filter.byte_size();
-  facts.insert_count = filter.insert_count();
-  facts.count_is_estimate = filter.count_is_estimate() || was_cut_off;
+  facts.bits = p.geometry.bits;
+  facts.bytes = bytes_for(p.geometry.bits);
+  facts.insert_count = counts.inserted;
+  facts.count_is_estimate = counts.is_estimate || was_cut_off;
   if (file != nullptr) facts.file = file_facts{file->file_bytes, file->clean, file->slot_damaged, file->metadata};
+  return facts;
+}
 
-  const params& p = facts.parameters;
-  switch (family_of(p)) {
-    case family::static_set: add_static(facts, filter, depth); return facts;
-    case family::sliding_window: add_window(facts, filter, depth); return facts;
-    case family::counting:
-      facts.counting = counting_facts{.counters = p.geometry.bits / layouts::counting::cell_bits,
-                                      .refused_removals = filter.counts().refused_removals};
-      break;
-    case family::plain: break;
-  }
+}  // namespace
+
+filter_facts facts_of(const params& p, const key_counts& counts, const file_info* file,
+                      const std::optional<counted_cells>& cells) {
+  filter_facts facts = facts_of_header(p, counts, file);
+  if (family_of(p) == family::counting)
+    facts.counting = counting_facts{.counters = p.geometry.bits / layouts::counting::cell_bits,
+                                    .refused_removals = counts.refused_removals};
   facts.distinct_keys = estimate_distinct(p, *facts.insert_count);
-  if (depth != info_depth::counts) add_bits(facts, filter);
+  if (cells) add_bits(facts, *cells);
   facts.expected_fpr = expected_fpr(p, facts.distinct_keys);
   if (facts.counting) {
     // The FPR at the time of those removals is unknown: assume the target FPR, or the current FPR if it is higher.
@@ -145,6 +142,24 @@ filter_facts facts_of(const any_filter& filter, info_depth depth) {
         unnoticed_removals(facts.counting->refused_removals, std::max(now, p.target_fpr));
   }
   return facts;
+}
+
+filter_facts facts_of(const any_filter& filter, info_depth depth) {
+  const bool reads_bits = depth != info_depth::counts;
+  if (reads_bits) filter.verify();
+  const params& p = filter.parameters();
+  const family kind = family_of(p);
+  if (kind == family::static_set || kind == family::sliding_window) {
+    filter_facts facts = facts_of_header(p, filter.counts(), filter.opened_from());
+    kind == family::static_set ? add_static(facts, filter, depth) : add_window(facts, filter, depth);
+    return facts;
+  }
+  std::optional<counted_cells> cells;
+  if (reads_bits) {
+    cells = {measure_fill(p, filter.bytes()), 0};
+    if (kind == family::counting) cells->full = layouts::counting::cells_full(filter.bytes());
+  }
+  return facts_of(p, filter.counts(), filter.opened_from(), cells);
 }
 
 filter_facts facts_of(const scalable_layers& layers, const params& p, info_depth depth) {

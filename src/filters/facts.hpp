@@ -5,10 +5,26 @@
 #include <bloomery/detail/key_log.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/filter_facts.hpp>
+#include <bloomery/mapped_storage.hpp>
+#include <bloomery/measure.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace bloomery {
+
+/// What was counted in the cells of a plain or counting filter.
+struct counted_cells {
+  fill_statistics fill;
+  std::uint64_t full = 0;  ///< saturated counters
+};
+
+/// The facts of a plain or counting filter.
+/// @param file   its header; null: in memory
+/// @param cells  empty: info_depth::counts
+filter_facts facts_of(const params& p, const key_counts& counts, const file_info* file,
+                      const std::optional<counted_cells>& cells);
 
 /// @throws error  damaged: the bytes of a static filter are inconsistent
 filter_facts facts_of(const any_filter& filter, info_depth depth);

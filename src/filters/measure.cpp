@@ -3,9 +3,10 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter_handle.hpp>
-#include <bloomery/hash.hpp>
 
 #include <bloomery/detail/joined_threads.hpp>
+
+#include "filters/absent_keys.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -14,7 +15,6 @@
 #include <cstddef>
 #include <exception>
 #include <span>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -22,12 +22,6 @@ namespace bloomery {
 namespace {
 
 constexpr std::size_t batch = 4096;  // a multiple of 64: whole words of a bitmap
-
-// The keys of a seed: a counter mixed by bijections, so that all keys are distinct.
-struct random_keys {
-  std::uint64_t seed;
-  std::uint64_t word(std::uint64_t i) const { return mix64(mix64(i + mix64(seed)) ^ 0x9E3779B97F4A7C15u); }
-};
 
 std::uint64_t ones_of(std::span<const std::uint64_t> bitmap) {
   std::uint64_t ones = 0;
@@ -38,40 +32,18 @@ std::uint64_t ones_of(std::span<const std::uint64_t> bitmap) {
 // Looks up random absent keys in batches.
 class absent_lookups {
  public:
-  absent_lookups(key_kind kind, std::uint64_t seed) : kind_(kind), keys_{seed} {
-    answers_.resize(batch / 64);
-    if (kind == key_kind::u64le) {
-      integers_.resize(batch);
-    } else {
-      words_.resize(2 * batch);
-      texts_.resize(batch);
-    }
-  }
+  absent_lookups(key_kind kind, std::uint64_t seed) : keys_(kind, seed, batch), answers_(batch / 64) {}
 
-  /// Number of false positives among `count` keys from key number `first` on. Calls look_up(span of keys, bitmap).
+  /// Number of false positives among `count` keys from key number `first` on. Calls look_up(keys, bitmap).
   template <class LookUp>
   std::uint64_t hits(std::uint64_t first, std::size_t count, LookUp look_up) {
     const std::span<std::uint64_t> answers(answers_.data(), (count + 63) / 64);
-    if (kind_ == key_kind::u64le) {
-      for (std::size_t i = 0; i < count; ++i) integers_[i] = keys_.word(first + i);
-      look_up(std::span<const std::uint64_t>(integers_.data(), count), answers);
-      return ones_of(answers);
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      words_[2 * i] = keys_.word(first + i);
-      words_[2 * i + 1] = keys_.word(~(first + i));
-      texts_[i] = {reinterpret_cast<const char*>(&words_[2 * i]), 16};
-    }
-    look_up(std::span<const std::string_view>(texts_.data(), count), answers);
+    look_up(keys_.at(first, count), answers);
     return ones_of(answers);
   }
 
  private:
-  key_kind kind_;
-  random_keys keys_;
-  std::vector<std::uint64_t> integers_;
-  std::vector<std::uint64_t> words_;
-  std::vector<std::string_view> texts_;
+  absent_keys keys_;
   std::vector<std::uint64_t> answers_;
 };
 
@@ -148,14 +120,14 @@ double chance_of(std::uint64_t hits, std::uint64_t trials, double rate) {
 measured_rate measure_rate(const any_filter& filter, std::uint64_t queries, std::uint64_t seed, unsigned threads,
                            const function_ref<bool()>& go_on) {
   return measure(filter.parameters().keys, queries, seed, threads, go_on,
-                 [&](auto keys, std::span<std::uint64_t> answers) { filter.may_contain(keys, answers); });
+                 [&](key_span keys, std::span<std::uint64_t> answers) { filter.may_contain(keys, answers); });
 }
 
 measured_rate measure_rate(filter_handle& filter, std::uint64_t queries, std::uint64_t seed, unsigned threads,
                            const function_ref<bool()>& go_on) {
   if (!filter.capabilities().lookups_in_parallel) threads = 1;
   return measure(filter.parameters().keys, queries, seed, threads, go_on,
-                 [&](auto keys, std::span<std::uint64_t> answers) { filter.contains(key_span(keys), answers); });
+                 [&](key_span keys, std::span<std::uint64_t> answers) { filter.contains(keys, answers); });
 }
 
 }  // namespace bloomery

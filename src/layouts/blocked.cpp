@@ -10,11 +10,11 @@ template class layouts::blocked_layout<layouts::blocked, layouts::blocked::block
 
 template <>
 struct cell_scan<layouts::blocked> {
-  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
+  static cell_scan_result scan(const geometry& g, const byte_slice& slice, const block_counters& counters) {
     using namespace cell_scans;
     const auto hit = powers_of_fill<layouts::blocked::cells_of_block>(g.probes);
     long double sum = 0;
-    const std::uint64_t ones = each_block(counters.blocks, layouts::blocked::block_bits / 8, bytes,
+    const std::uint64_t ones = each_block(counters.blocks, layouts::blocked::block_bits / 8, slice.bytes,
                                           [&](const std::uint64_t* ones_of_line, std::size_t count) {
                                             // Four independent sums, for instruction-level parallelism.
                                             double a = 0, b = 0, c = 0, d = 0;

@@ -10,9 +10,9 @@ template class layouts::blocked_layout<layouts::blocked_page, layouts::blocked_p
 
 template <>
 struct cell_scan<layouts::blocked_page> {
-  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
+  static cell_scan_result scan(const geometry& g, const byte_slice& slice, const block_counters& counters) {
     cell_scan_result seen{0, 0, 0x1p64L};
-    seen.hit = cell_scans::mean_of_powers<layouts::blocked_page>(g, bytes, counters.ones, seen.used);
+    seen.hit = cell_scans::mean_of_powers<layouts::blocked_page>(g, slice.bytes, counters.ones, seen.used);
     return seen;
   }
 };

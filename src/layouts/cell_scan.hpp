@@ -1,4 +1,5 @@
-// Cell scans: one pass over the bytes of a filter that counts the used cells and computes the exact current FPR.
+// Cell scans: one pass over the bytes of a filter that counts the used cells and computes the exact current FPR. The
+// bytes may come in slices.
 #pragma once
 
 #include <bloomery/detail/geometry.hpp>
@@ -13,20 +14,20 @@
 
 namespace bloomery {
 
-/// Specialized by each layout: static cell_scan_result scan(geometry, bytes, counters).
+/// Specialized by each layout: static cell_scan_result scan(geometry, slice, counters).
 template <class L>
 struct cell_scan;
 
-/// Number of set bits among the first `bits` bits; ignores unused bits of the last byte, which may be set in an
-/// untrusted file.
+/// Number of set bits of a slice of a filter of `bits` bits; ignores unused bits of the last byte, which may be set in
+/// an untrusted file.
 /// @param from_top  the bits of a byte are counted from the top
-std::uint64_t used_ones(std::uint64_t bits, std::span<const std::uint8_t> bytes, bool from_top);
+std::uint64_t used_ones(std::uint64_t bits, const byte_slice& slice, bool from_top);
 
 /// The scan for split_block. The 2^32 values of the upper 32 bits are not a multiple of B blocks: 2^32 mod B blocks are
 /// selected by one value more than the others. Above `even_blocks` blocks each block has its own weight. (Without
 /// weights, the relative error at 2^25 blocks is at most 3e-4.)
-cell_scan_result cells_of_split_block(const geometry& g, std::span<const std::uint8_t> bytes,
-                                      const block_counters& counters, std::uint64_t even_blocks);
+cell_scan_result cells_of_split_block(const geometry& g, const byte_slice& slice, const block_counters& counters,
+                                      std::uint64_t even_blocks);
 
 namespace cell_scans {
 
@@ -80,19 +81,18 @@ long double per_block(long double sum, std::uint64_t blocks) {
   return sum / static_cast<long double>(blocks) / power(L::lane_bits, L::lanes);
 }
 
-/// Mean over blocks of the probability (x/b)^k, where x of the b bits of a block are set.
+/// The slice's part of the mean over blocks of the probability (x/b)^k, where x of the b bits of a block are set.
 template <class L>
 long double mean_of_powers(const geometry& g, std::span<const std::uint8_t> bytes,
                            std::uint64_t (*ones)(const std::uint8_t*, std::size_t), std::uint64_t& used) {
   constexpr std::uint64_t block_bytes = L::block_bits / 8;
-  const std::uint64_t blocks = g.bits / L::block_bits;
   long double sum = 0;
-  for (std::uint64_t i = 0; i < blocks; ++i) {
-    const std::uint64_t here = ones(bytes.data() + i * block_bytes, block_bytes);
+  for (std::uint64_t at = 0; at < bytes.size(); at += block_bytes) {
+    const std::uint64_t here = ones(bytes.data() + at, block_bytes);
     used += here;
     sum += power(static_cast<long double>(here) / L::block_bits, g.probes);
   }
-  return sum / static_cast<long double>(blocks);
+  return sum / static_cast<long double>(g.bits / L::block_bits);
 }
 
 }  // namespace cell_scans

@@ -88,10 +88,8 @@ double layouts::classic::keys_from_zeros(const geometry& g, std::uint64_t zeros)
 
 template <>
 struct cell_scan<layouts::classic> {
-  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
-    const std::uint64_t ones = used_ones(g.bits, bytes, false);
-    const long double fill = static_cast<long double>(ones) / static_cast<long double>(g.bits);
-    return {ones, cell_scans::power(fill, g.probes), 0x1p128L};
+  static cell_scan_result scan(const geometry& g, const byte_slice& slice, const block_counters&) {
+    return {used_ones(g.bits, slice, false), 0, 0x1p128L};
   }
 };
 

@@ -26,10 +26,18 @@ struct fill_kernel;
 /// Functions for single keys with a given layout and hash; defined in registry/tables.hpp.
 struct single_key_calls;
 
-/// The result of a cell scan. See cell_scan.hpp.
+/// Consecutive bytes of a filter: whole blocks.
+struct byte_slice {
+  std::uint64_t first = 0;  ///< number of the first byte in the filter
+  std::span<const std::uint8_t> bytes;
+};
+
+/// The result of a cell scan of a slice. The result of a filter is the sum over its slices, except for hash_values. See
+/// cell_scan.hpp.
 struct cell_scan_result {
   std::uint64_t used = 0;       ///< non-zero cells
-  long double hit = 0;          ///< probability that all cells of a random absent key are used
+  long double hit = 0;          ///< probability that all cells of a random absent key are used and in this slice. Plain
+                                ///< layouts without blocks: 0, because it follows from `used` of the filter
   long double hash_values = 0;  ///< number of distinguishable hashes, for hash collisions; 0: `hit` includes them
 };
 
@@ -73,8 +81,8 @@ struct layout_row : layout_facts {
   const single_key_calls* single;  ///< one per hash, in the order of hash_rows(); set by the registry
   bulk_target (*bulk)(std::uint8_t* bytes, const geometry& g);  ///< null: keys cannot be partitioned by block
   bloomery::occupancy (*occupancy)(const geometry& g);
-  cell_scan_result (*scan_cells)(const geometry& g, std::span<const std::uint8_t> bytes,
-                                 const block_counters& counters);
+  /// Sliding-window and static filters require the slice of all bytes.
+  cell_scan_result (*scan_cells)(const geometry& g, const byte_slice& slice, const block_counters& counters);
   /// The kernel for block_counters::blocks, or null; set by the registry.
   std::uint64_t (*kernels::fill_kernel::*block_kernel)(const std::uint8_t*, std::size_t, std::uint64_t*) = nullptr;
   const removal_calls* removals = nullptr;  ///< layouts with removal only, otherwise null

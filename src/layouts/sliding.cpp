@@ -254,9 +254,9 @@ template class layouts::sliding_blocks<64>;
 
 template <sliding_window_layout L>
 struct cell_scan<L> {
-  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
-    const window_state s = window_state::of(bytes.data());
-    const window_cells cells = L::scan_cells(bytes.data(), g, static_cast<std::uint32_t>(s.newest));
+  static cell_scan_result scan(const geometry& g, const byte_slice& all, const block_counters&) {
+    const window_state s = window_state::of(all.bytes.data());
+    const window_cells cells = L::scan_cells(all.bytes.data(), g, static_cast<std::uint32_t>(s.newest));
     return {std::accumulate(cells.ones.begin(), cells.ones.end(), std::uint64_t{0}), cells.current_fpr, 0};
   }
 };

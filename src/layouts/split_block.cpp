@@ -54,9 +54,11 @@ namespace {
 // Mean of the products, each weighted by the number of values u with (u * B) >> 32 == its block.
 struct weighted_sum {
   std::uint64_t blocks;
+  std::uint64_t first;  // block
   std::uint64_t fewer = layouts::split_block::max_blocks / blocks;
   std::uint64_t rest = layouts::split_block::max_blocks % blocks;
-  std::uint64_t carried = blocks - 1;  // of ceil(block * 2^32 / B) = floor((block * 2^32 + B - 1) / B)
+  // Of ceil(block * 2^32 / B) = floor((block * 2^32 + B - 1) / B).
+  std::uint64_t carried = (first * rest + blocks - 1) % blocks;
   long double total = 0;
 
   void operator()(const std::uint64_t* products, std::size_t count) {
@@ -75,24 +77,26 @@ struct weighted_sum {
 
 }  // namespace
 
-cell_scan_result cells_of_split_block(const geometry& g, std::span<const std::uint8_t> bytes,
-                                      const block_counters& counters, std::uint64_t even_blocks) {
+cell_scan_result cells_of_split_block(const geometry& g, const byte_slice& slice, const block_counters& counters,
+                                      std::uint64_t even_blocks) {
   using namespace cell_scans;
+  constexpr std::uint64_t block_bytes = layouts::split_block::block_bits / 8;
   const std::uint64_t blocks = g.bits / layouts::split_block::block_bits;
   const auto hash_values = static_cast<long double>(blocks) * 0x1p32L;
   const auto seen = [&](auto sum, std::uint64_t weight) {
     const std::uint64_t ones =
-        each_block(counters.blocks, layouts::split_block::block_bits / 8, bytes, [&](auto... some) { sum(some...); });
+        each_block(counters.blocks, block_bytes, slice.bytes, [&](auto... some) { sum(some...); });
     return cell_scan_result{ones, per_block<layouts::split_block>(sum.total, weight), hash_values};
   };
-  return blocks <= even_blocks ? seen(exact_sum{}, blocks)
-                               : seen(weighted_sum{blocks}, layouts::split_block::max_blocks);
+  return blocks <= even_blocks
+             ? seen(exact_sum{}, blocks)
+             : seen(weighted_sum{blocks, slice.first / block_bytes}, layouts::split_block::max_blocks);
 }
 
 template <>
 struct cell_scan<layouts::split_block> {
-  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
-    return cells_of_split_block(g, bytes, counters, std::uint64_t{1} << 25);
+  static cell_scan_result scan(const geometry& g, const byte_slice& slice, const block_counters& counters) {
+    return cells_of_split_block(g, slice, counters, std::uint64_t{1} << 25);
   }
 };
 

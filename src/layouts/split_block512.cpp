@@ -53,10 +53,10 @@ double layouts::split_block512::keys_from_zeros(const geometry& g, std::uint64_t
 
 template <>
 struct cell_scan<layouts::split_block512> {
-  static cell_scan_result scan(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters& counters) {
+  static cell_scan_result scan(const geometry& g, const byte_slice& slice, const block_counters& counters) {
     using namespace cell_scans;
     exact_sum sum;
-    const std::uint64_t ones = each_block(counters.blocks, layouts::split_block512::block_bits / 8, bytes,
+    const std::uint64_t ones = each_block(counters.blocks, layouts::split_block512::block_bits / 8, slice.bytes,
                                           [&](auto... some) { sum(some...); });
     return {ones, per_block<layouts::split_block512>(sum.total, g.bits / layouts::split_block512::block_bits), 0x1p64L};
   }

@@ -40,7 +40,8 @@ occupancy fuse_occupancy(const geometry& g) { return {1, g.bits, 0, g.probes}; }
 // For any cell values, the fingerprint of a random key matches with probability 2^-w. So the current FPR depends only
 // on which partitions have cells.
 template <fuse_fingerprint F>
-cell_scan_result look_at_fuse(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&) {
+cell_scan_result look_at_fuse(const geometry& g, const byte_slice& all, const block_counters&) {
+  const std::span<const std::uint8_t> bytes = all.bytes;
   check_fuse_geometry(g);
   check_fuse(8 * sizeof(F), bytes, "measure_fill");
   const std::uint64_t partitions = fuse::partitions_in(bytes.data());
@@ -60,12 +61,9 @@ void check_fuse_bytes(const params& p, std::span<const std::uint8_t> bytes, cons
                               std::to_string(fuse_keys(bytes)), hint::seal_again});
 }
 
-template cell_scan_result look_at_fuse<std::uint8_t>(const geometry&, std::span<const std::uint8_t>,
-                                                     const block_counters&);
-template cell_scan_result look_at_fuse<std::uint16_t>(const geometry&, std::span<const std::uint8_t>,
-                                                      const block_counters&);
-template cell_scan_result look_at_fuse<std::uint32_t>(const geometry&, std::span<const std::uint8_t>,
-                                                      const block_counters&);
+template cell_scan_result look_at_fuse<std::uint8_t>(const geometry&, const byte_slice&, const block_counters&);
+template cell_scan_result look_at_fuse<std::uint16_t>(const geometry&, const byte_slice&, const block_counters&);
+template cell_scan_result look_at_fuse<std::uint32_t>(const geometry&, const byte_slice&, const block_counters&);
 template void check_fuse_bytes<std::uint8_t>(const params&, std::span<const std::uint8_t>, const std::string&);
 template void check_fuse_bytes<std::uint16_t>(const params&, std::span<const std::uint8_t>, const std::string&);
 template void check_fuse_bytes<std::uint32_t>(const params&, std::span<const std::uint8_t>, const std::string&);

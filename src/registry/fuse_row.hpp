@@ -19,7 +19,7 @@ occupancy fuse_occupancy(const geometry& g);
 
 /// The exact FPR of these partitions: 2^-w in each partition with keys.
 template <fuse_fingerprint F>
-cell_scan_result look_at_fuse(const geometry& g, std::span<const std::uint8_t> bytes, const block_counters&);
+cell_scan_result look_at_fuse(const geometry& g, const byte_slice& all, const block_counters&);
 
 /// Like check_fuse(); also compares the number of keys with the header.
 template <fuse_fingerprint F>

@@ -7,7 +7,6 @@
 // as big-endian.
 #include "hash/murmur3.hpp"
 #include "math/rates.hpp"
-#include "registry/fill_statistics.hpp"
 #include "schemes/schemes.hpp"
 
 #include <bloomery/error.hpp>
@@ -70,11 +69,10 @@ double expected_fpr(const geometry& g, std::uint64_t keys) {
   return static_cast<double>(rates::either(rates::classic(g.bits, g.probes, keys), double_hashing_excess(g, keys)));
 }
 
-double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
-  const std::uint64_t ones = used_ones(g.bits, bytes, false);
-  if (ones == 0) return 0;
-  const double keys = layouts::classic::keys_from_zeros(g, std::max<std::uint64_t>(g.bits - ones, 1));
-  const long double fill = static_cast<long double>(ones) / static_cast<long double>(g.bits);
+double current_fpr(const geometry& g, const scheme_bits& seen) {
+  if (seen.ones == 0) return 0;
+  const double keys = layouts::classic::keys_from_zeros(g, std::max<std::uint64_t>(g.bits - seen.ones, 1));
+  const long double fill = static_cast<long double>(seen.ones) / static_cast<long double>(g.bits);
   return static_cast<double>(rates::either(std::pow(fill, static_cast<long double>(g.probes)),
                                            double_hashing_excess(g, static_cast<std::uint64_t>(std::llround(keys)))));
 }

@@ -34,9 +34,9 @@ void positions(std::string_view key, const geometry& g, std::uint64_t seed, std:
   }
 }
 
-double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
-  return remainder_current_fpr(g, bytes, 0, false);
-}
+double current_fpr(const geometry& g, const scheme_bits& seen) { return remainder_current_fpr(g, seen); }
+
+bit_range favoured(const geometry& g) { return remainder_favoured(g, 0); }
 
 }  // namespace
 
@@ -46,6 +46,7 @@ constinit const scheme perl_scheme = {.name = "perl",
                                       .check = check,
                                       .positions = positions,
                                       .expected_fpr = remainder_rate,
-                                      .current_fpr = current_fpr};
+                                      .current_fpr = current_fpr,
+                                      .favoured = favoured};
 
 }  // namespace bloomery

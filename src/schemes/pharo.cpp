@@ -193,16 +193,22 @@ class model {
 
 double expected_fpr(const geometry& g, std::uint64_t keys) { return keys == 0 ? 0 : model(g, keys).rate(); }
 
+constexpr std::size_t run_words = hash64s / 64;
+
+// The words as far as keys reach, and one more for the shift below.
+std::size_t reached_words(const geometry& g) { return run_words * (g.probes + 1) + 1; }
+
+std::uint64_t beginning(const geometry& g) { return std::min(bytes_for(g.bits), std::uint64_t{8} * reached_words(g)); }
+
 // Tests all values of h1 at once for each h2: the bits (h1 + i h2) mod m of 65536 keys are a run of bits, and the
 // bitwise and of the k runs shows the keys whose bits are all set.
-double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
-  constexpr std::size_t run_words = hash64s / 64;
-  // The filter's bits, repeated as far as keys reach, and one more word for the shift below.
-  std::vector<std::uint64_t> unrolled(run_words * (g.probes + 1) + 1);
+double current_fpr(const geometry& g, const scheme_bits& seen) {
+  // The filter's bits, repeated as far as keys reach.
+  std::vector<std::uint64_t> unrolled(reached_words(g));
   std::uint64_t bit = 0;
   for (std::uint64_t& word : unrolled) {
     for (std::uint64_t i = 0; i < 64; ++i) {
-      word |= std::uint64_t{test_bit(bytes.data(), bit ^ 7)} << i;
+      word |= std::uint64_t{test_bit(seen.beginning.data(), bit ^ 7)} << i;
       bit = bit + 1 == g.bits ? 0 : bit + 1;
     }
   }
@@ -241,6 +247,7 @@ constinit const scheme pharo_scheme = {.name = "pharo",
                                        .positions = positions,
                                        .expected_fpr = expected_fpr,
                                        .current_fpr = current_fpr,
+                                       .beginning = beginning,
                                        .from_top = true};
 
 }  // namespace bloomery

@@ -34,9 +34,9 @@ void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, 
 }
 
 // Hashes are signed; the smallest is -2^31.
-double current_fpr(const geometry& g, std::span<const std::uint8_t> bytes) {
-  return remainder_current_fpr(g, bytes, -(std::int64_t{1} << 31), true);
-}
+double current_fpr(const geometry& g, const scheme_bits& seen) { return remainder_current_fpr(g, seen); }
+
+bit_range favoured(const geometry& g) { return remainder_favoured(g, -(std::int64_t{1} << 31)); }
 
 }  // namespace
 
@@ -47,6 +47,7 @@ constinit const scheme python_scheme = {.name = "python",
                                         .positions = positions,
                                         .expected_fpr = remainder_rate,
                                         .current_fpr = current_fpr,
+                                        .favoured = favoured,
                                         .from_top = true};
 
 }  // namespace bloomery

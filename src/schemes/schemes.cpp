@@ -1,14 +1,11 @@
 // The table of schemes, and common functions.
 #include "schemes/schemes.hpp"
 
-#include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
 
 #include "math/rates.hpp"
-#include "registry/fill_statistics.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <string>
 
@@ -52,27 +49,15 @@ double remainder_rate(const geometry& g, std::uint64_t keys) {
   return static_cast<double>(std::min(1.0L, rates::classic(g.bits, g.probes, keys) * skew));
 }
 
-double remainder_current_fpr(const geometry& g, std::span<const std::uint8_t> bytes, std::int64_t first, bool from_top,
-                             std::uint64_t hashes) {
-  const std::uint64_t flip = from_top ? 7 : 0;
+bit_range remainder_favoured(const geometry& g, std::int64_t first, std::uint64_t hashes) {
   const auto bits = static_cast<std::int64_t>(g.bits);
+  return {static_cast<std::uint64_t>((first % bits + bits) % bits), hashes % g.bits};
+}
+
+double remainder_current_fpr(const geometry& g, const scheme_bits& seen, std::uint64_t hashes) {
   const std::uint64_t fewer = hashes / g.bits;
-  const std::uint64_t favoured = hashes % g.bits;  // bits with one hash more: those of the first hashes
-  const auto begin = static_cast<std::uint64_t>((first % bits + bits) % bits);
-  std::uint64_t ones_favoured = 0;
-  for (std::uint64_t i = 0; i < favoured; ++i) {
-    const std::uint64_t bit = begin + i < g.bits ? begin + i : begin + i - g.bits;
-    const bool whole_byte = bit % 8 == 0 && i + 8 <= favoured && bit + 8 <= g.bits;
-    if (whole_byte) {
-      ones_favoured += static_cast<std::uint64_t>(std::popcount(bytes[bit / 8]));
-      i += 7;
-    } else {
-      ones_favoured += test_bit(bytes.data(), bit ^ flip) ? 1 : 0;
-    }
-  }
-  const long double led_to =
-      static_cast<long double>(fewer) * static_cast<long double>(used_ones(g.bits, bytes, from_top)) +
-      static_cast<long double>(ones_favoured);
+  const long double led_to = static_cast<long double>(fewer) * static_cast<long double>(seen.ones) +
+                             static_cast<long double>(seen.ones_favoured);
   return static_cast<double>(std::pow(led_to / static_cast<long double>(hashes), static_cast<long double>(g.probes)));
 }
 

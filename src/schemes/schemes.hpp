@@ -5,7 +5,6 @@
 #include <bloomery/scheme.hpp>
 
 #include <cstdint>
-#include <span>
 
 namespace bloomery {
 
@@ -21,8 +20,10 @@ void check_scheme_geometry(const geometry& g, std::uint64_t most_bits);
 /// the lower 2^32 mod m bits are selected noticeably more often, which increases the FPR by up to half.
 double remainder_rate(const geometry& g, std::uint64_t keys);
 
-/// Current FPR of these bytes, for a scheme whose hashes are `hashes` consecutive integers from `first` on.
-double remainder_current_fpr(const geometry& g, std::span<const std::uint8_t> bytes, std::int64_t first, bool from_top,
-                             std::uint64_t hashes = std::uint64_t{1} << 32);
+/// The bits that one hash more selects, for a scheme whose hashes are `hashes` consecutive integers from `first` on.
+bit_range remainder_favoured(const geometry& g, std::int64_t first, std::uint64_t hashes = std::uint64_t{1} << 32);
+
+/// Current FPR of such a scheme.
+double remainder_current_fpr(const geometry& g, const scheme_bits& seen, std::uint64_t hashes = std::uint64_t{1} << 32);
 
 }  // namespace bloomery

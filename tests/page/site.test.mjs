@@ -9,9 +9,9 @@ import path from "node:path";
 import process from "node:process";
 import readline from "node:readline";
 import { test as nodeTest } from "node:test";
-import { pathToFileURL } from "node:url";
-import { becomes, eventually, gone, noSeriousFindings, playground, source, tableOf, words } from "./browser.mjs";
+import { becomes, eventually, noSeriousFindings, playground, source, tableOf, words } from "./browser.mjs";
 import { fileOf, PlayView } from "./play_view.mjs";
+import { moduleOf } from "./site_module.mjs";
 
 const site = path.resolve(process.env.BLOOMERY_SITE ?? path.join(source, "build/site"));
 if (!fs.existsSync(site)) {
@@ -74,28 +74,6 @@ test("An experiment runs in the browser, can be cancelled, and the next one star
   await becomes(panel.locator("form [role=status]"), en("measure.done"), 40);
 });
 
-test("A filter file of the reader is inspected, again after a change, and others are refused", async (page) => {
-  await command("build", "-o", "seen.bloom", "-n", "1000", "-p", "1%", { input: "alice\nbob\n" });
-  await page.goto("/#inspect");
-  const choose = page.getByLabel(en("inspect.own.choose"));
-  await choose.setInputFiles(fileOf("notes.txt", "no filter"));
-  await becomes(page.getByRole("alert"), /^notes\.txt: not a bloomery/);
-  await choose.setInputFiles(at("seen.bloom"));
-  await page.getByRole("heading", { name: "seen.bloom" }).waitFor();
-  await gone(page.getByRole("alert"));
-  const keys = () => page.locator("main").innerText();
-  await becomes(keys, /\b2\b/);
-  const facts = JSON.parse(await command("info", "--json", "seen.bloom"));
-  await becomes(keys, new RegExp(facts.bits.toLocaleString("en-US")));
-  await command("add", "seen.bloom", { input: Array.from({ length: 700 }, (_, i) => `key ${i}\n`).join("") });
-  await choose.setInputFiles(at("seen.bloom"));
-  const more = JSON.parse(await command("info", "--json", "seen.bloom"));
-  await becomes(keys, new RegExp(`${(100 * more.fill).toFixed(1)}%`));
-  fs.truncateSync(at("seen.bloom"), 5000);
-  await choose.setInputFiles(at("seen.bloom"));
-  await eventually(async () => assert.match(await keys(), /5,000|shorter|damaged/));
-});
-
 test("A page whose module is missing says so, and can be loaded again", { expects: [/./] }, async (page) => {
   await page.route("**/*.wasm", (route) => route.abort());
   await page.goto("/#learn/1");
@@ -106,29 +84,6 @@ test("A page whose module is missing says so, and can be loaded again", { expect
 });
 
 // ---- the module itself ----------------------------------------------------------------------------------------------
-
-/** The module in Node.js, whose handle() takes and returns what the API's requests do. */
-async function module() {
-  const assets = path.join(site, "../wasm/playground/wasm");
-  globalThis.self = globalThis; // it expects a worker
-  globalThis.importScripts = () => {};
-  globalThis.WorkerGlobalScope = Function;
-  globalThis.location = { href: pathToFileURL(`${assets}/`).href };
-  const { default: create } = await import(pathToFileURL(path.join(assets, "bloomery.mjs")).href);
-  const it = await create({ wasmBinary: fs.readFileSync(path.join(assets, "bloomery.wasm")), onProgress: () => {} });
-  const handle = (method, where, body = "") => {
-    const bytes = new TextEncoder().encode(body);
-    const place = it._malloc(bytes.length + 1);
-    it.HEAPU8.set(bytes, place);
-    const [name, query = ""] = where.split("?");
-    const types = ["string", "string", "string", "number", "number"];
-    const status = it.ccall("bloomery_handle", "number", types, [method, name, query, place, bytes.length]);
-    it._free(place);
-    const from = it._bloomery_body();
-    return { status, body: Buffer.from(it.HEAPU8.slice(from, from + it._bloomery_body_size())) };
-  };
-  return { handle, run: (job) => it.ccall("bloomery_run_job", null, ["string"], [job]) };
-}
 
 /** The same API as a native program (tests/playground/answers_main.cpp), whose answers are compared with the module's. */
 function native() {
@@ -160,7 +115,7 @@ function alike(a, b) {
 
 const skip = !process.env.BLOOMERY_PLAYGROUND_ANSWERS && "BLOOMERY_PLAYGROUND_ANSWERS is not set";
 nodeTest("The module answers each request as the native API does", { skip }, async () => {
-  const here = await module();
+  const here = await moduleOf();
   const there = native();
   const parameters = [
     { scheme: "pharo", capacity: 10, bits: 48, probes: 4 },

@@ -92,7 +92,7 @@ TEST_F(Embedded, ReadsAFileOnRequest) {
   bloomery::any_filter filter(bloomery::complete({.layout = "blocked", .capacity = 300'000, .target_fpr = 0.01}));
   for (std::uint64_t key = 0; key < 200'000; ++key) filter.insert(std::to_string(key));
   filter.save(path);
-  auto owned = inspect_file(path, {}, 1);
+  auto owned = inspect_in_slices(path, 64 * 1024);
   bloomery::playground::watched& seen = *owned;
   bloomery::playground::api_options options;
   options.inspections.push_back(std::move(owned));

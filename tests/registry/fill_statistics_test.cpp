@@ -286,7 +286,7 @@ double share_of_hashes(std::uint64_t block, std::uint64_t blocks) {
 // The exact FPR of split_block with a weight per block, which measure_fill() computes for large filters only.
 fill_statistics census_with_weights(const geometry& g, std::span<const std::uint8_t> bytes) {
   const layout_row& row = *find_layout("split_block");
-  return fill_statistics_of(row, g, cells_of_split_block(g, bytes, counters_for(row), /*even_blocks=*/0));
+  return fill_statistics_of(row, g, cells_of_split_block(g, {0, bytes}, counters_for(row), /*even_blocks=*/0));
 }
 
 TEST(FillStatisticsOfSplitBlock, WeighsEachBlockByTheHashesThatLeadToIt) {
@@ -304,6 +304,25 @@ TEST(FillStatisticsOfSplitBlock, WeighsEachBlockByTheHashesThatLeadToIt) {
     EXPECT_NEAR(c.current_fpr / with_collisions(expected, keys_in<layouts::split_block>(g, c), space), 1, 1e-13) << B;
     EXPECT_NEAR(c.current_fpr, measure_fill({.layout = "split_block", .geometry = g}, bytes).current_fpr, 1e-6) << B;
   }
+}
+
+TEST(FillStatisticsOfSplitBlock, AddsUpOverSlicesWithWeights) {
+  std::mt19937_64 random(11);
+  const layout_row& row = *find_layout("split_block");
+  const geometry g{std::uint64_t{256} * 4099, 8};
+  const byte_array bytes = random_bytes(g.bits, random, 0.5);
+  cell_scan_result sum;
+  for (std::uint64_t first = 0; first < bytes.size(); first += 3 * fill_scan::slice_unit) {
+    const auto some = std::span(bytes).subspan(first, std::min(3 * fill_scan::slice_unit, bytes.size() - first));
+    const cell_scan_result seen = cells_of_split_block(g, {first, some}, counters_for(row), /*even_blocks=*/0);
+    sum = {sum.used + seen.used, sum.hit + seen.hit, seen.hash_values};
+  }
+
+  const fill_statistics in_slices = fill_statistics_of(row, g, sum);
+
+  const fill_statistics at_once = census_with_weights(g, bytes);
+  EXPECT_EQ(in_slices.ones, at_once.ones);
+  EXPECT_NEAR(in_slices.current_fpr / at_once.current_fpr, 1, 1e-15);
 }
 
 // One full block among empty ones: its own weight, to the last of 2^32 hashes.
@@ -440,12 +459,55 @@ TEST(FillStatisticsOfRemainders, IsTheShareOfAllHashesThatLeadToASetBit) {
           met += test_bit(bytes.data(), from_top ? bit ^ 7 : bit) ? 1 : 0;
         }
 
-        const double rate = remainder_current_fpr({m, 3}, bytes, first, from_top, 1000);
+        const byte_slice all{0, bytes};
+        const bit_range favoured = remainder_favoured({m, 3}, first, 1000);
+        const scheme_bits seen{used_ones(m, all, from_top), ones_in(all, favoured, m, from_top)};
+        const double rate = remainder_current_fpr({m, 3}, seen, 1000);
 
         EXPECT_NEAR(rate, std::pow(static_cast<double>(met) / 1000, 3), 1e-15);
       }
     }
   }
+}
+
+// All layouts whose bytes may come in slices, and all schemes: the last byte has unused bits where the size allows it.
+TEST(FillStatisticsOfSlices, AreThoseOfAllBytesAtOnce) {
+  std::mt19937_64 random(12);
+  std::vector<params> all;
+  for (const family kind : {family::plain, family::counting}) {
+    for (const layout_facts& one : layouts_of(kind)) {
+      const std::uint64_t unit = one.block_bits == 0 ? 8011 : one.block_bits;
+      all.push_back(params_of(one.name, {(700'000 / unit + 1) * unit, one.fixed_probes != 0 ? one.fixed_probes : 5}));
+    }
+  }
+  for (const scheme& one : schemes())
+    all.push_back(params_of_scheme(std::string(one.name), {one.name == "guava" ? 700'032u : 700'013u, 3}));
+  for (const params& p : all) {
+    SCOPED_TRACE(p.layout + p.scheme);
+    const byte_array bytes = random_bytes(p.geometry.bits, random, 0.3);
+    const fill_statistics at_once = measure_fill(p, bytes);
+    for (const std::uint64_t slice : {fill_scan::slice_unit, 5 * fill_scan::slice_unit}) {
+      fill_scan scan(p);
+      for (std::uint64_t at = 0; at < bytes.size(); at += slice)
+        scan.add(std::span(bytes).subspan(at, std::min(slice, bytes.size() - at)));
+
+      EXPECT_EQ(scan.result().ones, at_once.ones);
+      EXPECT_NEAR(scan.result().current_fpr / at_once.current_fpr, 1, 1e-15);
+    }
+  }
+}
+
+TEST(FillStatisticsOfSlices, RefuseOtherNumbersOfBytes) {
+  const byte_array bytes(3 * fill_scan::slice_unit);
+  fill_scan scan(params_of("classic", {8 * 2 * fill_scan::slice_unit, 5}));
+  EXPECT_THROW(scan.add(std::span(bytes).first(100)), error);
+  scan.add(std::span(bytes).first(fill_scan::slice_unit));
+  EXPECT_THROW(scan.add(bytes), error);
+  scan.add(std::span(bytes).first(fill_scan::slice_unit));
+  EXPECT_EQ(scan.result().ones, 0u);
+
+  fill_scan window(params_of("sliding64", {8 * (window_state_bytes + 640 * 64), 5}));
+  EXPECT_THROW(window.add(std::span(bytes).first(fill_scan::slice_unit)), error);
 }
 
 // Of 2^32 signed hashes those from -2^31 on that are left over favor some bits: found by taking each modulo m.

@@ -362,7 +362,7 @@ TEST_F(InspectedFile, CanBeCutShortWhileItIsRead) {
 }
 
 TEST_F(InspectedFile, ThatIsMissingAtFirstAppearsOnceItExists) {
-  EXPECT_THROW(inspect_file(path, {}, 1), bloomery::error);
+  EXPECT_THROW(check_file(path), bloomery::error);
   const auto i = inspect();
   const json missing = failed(*i, "not_found");
 

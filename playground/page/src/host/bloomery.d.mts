@@ -6,8 +6,9 @@ export interface Bloomery {
     chdir(path: string): void;
     mount(type: unknown, options: { files: File[] }, path: string): void;
     unmount(path: string): void;
+    ErrnoError: new (errno: number) => Error;
   };
-  WORKERFS: unknown;
+  WORKERFS: { stream_ops: { read(...of: unknown[]): number } };
   ccall(name: string, returns: "number" | null, takes: ("string" | "number")[], values: (string | number)[]): number;
   UTF8ToString(at: number): string;
   _malloc(bytes: number): number;

@@ -4,6 +4,7 @@ import wasm from "./bloomery.wasm?url";
 import type { Answer, Task } from "./machine";
 
 const folder = "/files";
+const EIO = 29; // as Emscripten numbers it
 
 /** The files to inspect; a file replaces an earlier one of the same name. */
 const files: File[] = [];
@@ -12,6 +13,15 @@ const started = create({
   locateFile: () => wasm,
   onProgress: (progress) => postMessage({ progress }),
 }).then((module) => {
+  // A file that has changed since it was chosen cannot be read, which the module reports as it does for other files.
+  const { read } = module.WORKERFS.stream_ops;
+  module.WORKERFS.stream_ops.read = (...of) => {
+    try {
+      return read(...of);
+    } catch {
+      throw new module.FS.ErrnoError(EIO);
+    }
+  };
   module.FS.mkdir(folder);
   module.FS.mount(module.WORKERFS, { files }, folder);
   module.FS.chdir(folder);

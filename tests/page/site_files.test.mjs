@@ -1,0 +1,105 @@
+// The page without a server inspects a file of the reader: it reads the file in slices, so that also a large one takes
+// little memory, and finds what the command finds.
+//
+// Environment: BLOOMERY_SITE, the folder of the page; build/site
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import process from "node:process";
+import { test as nodeTest } from "node:test";
+import { becomes, eventually, gone, playground, source, words } from "./browser.mjs";
+import { fileOf } from "./play_view.mjs";
+import { moduleOf } from "./site_module.mjs";
+
+const site = path.resolve(process.env.BLOOMERY_SITE ?? path.join(source, "build/site"));
+if (!fs.existsSync(site)) {
+  console.log(`SKIP: there is no ${site}: run make page`);
+  process.exit(77);
+}
+const { test, command, folder } = playground({ site });
+const en = words("en");
+const at = (name) => path.join(folder, name);
+
+test("A filter file of the reader is inspected, again after a change, and others are refused", async (page) => {
+  await command("build", "-o", "seen.bloom", "-n", "1000", "-p", "1%", { input: "alice\nbob\n" });
+  await page.goto("/#inspect");
+  const choose = page.getByLabel(en("inspect.own.choose"));
+  await choose.setInputFiles(fileOf("notes.txt", "no filter"));
+  await becomes(page.getByRole("alert"), /^notes\.txt: not a bloomery/);
+  await choose.setInputFiles(at("seen.bloom"));
+  await page.getByRole("heading", { name: "seen.bloom" }).waitFor();
+  await gone(page.getByRole("alert"));
+  const keys = () => page.locator("main").innerText();
+  await becomes(keys, /\b2\b/);
+  const facts = JSON.parse(await command("info", "--json", "seen.bloom"));
+  await becomes(keys, new RegExp(facts.bits.toLocaleString("en-US")));
+  await command("add", "seen.bloom", { input: Array.from({ length: 700 }, (_, i) => `key ${i}\n`).join("") });
+  await choose.setInputFiles(at("seen.bloom"));
+  const more = JSON.parse(await command("info", "--json", "seen.bloom"));
+  await becomes(keys, new RegExp(`${(100 * more.fill).toFixed(1)}%`));
+  fs.truncateSync(at("seen.bloom"), 5000);
+  await choose.setInputFiles(at("seen.bloom"));
+  await eventually(async () => assert.match(await keys(), /5,000|shorter|damaged/));
+});
+
+test("A file that changes after it was chosen answers no keys, and says so", async (page) => {
+  await command("build", "-o", "changes.bloom", "-n", "1000", "-p", "1%", { input: "alice\nbob\n" });
+  await page.goto("/#inspect");
+  await page.getByLabel(en("inspect.own.choose")).setInputFiles(at("changes.bloom"));
+  await page.getByRole("heading", { name: "changes.bloom" }).waitFor();
+  const ask = page.getByRole("region", { name: en("inspect.ask.title") });
+  await ask.getByRole("textbox").fill("alice");
+  await page.keyboard.press("Enter");
+  await becomes(ask.getByRole("status"), /^Maybe/);
+  await command("add", "changes.bloom", { input: "carol\n" });
+  await ask.getByRole("textbox").fill("carol");
+  await page.keyboard.press("Enter");
+  await becomes(ask.getByRole("status"), /cannot read.*I\/O error/);
+});
+
+// ---- the module itself ----------------------------------------------------------------------------------------------
+
+/** Overwrites a byte in the middle of a file. */
+function damage(name) {
+  const file = fs.openSync(name, "r+");
+  fs.writeSync(file, "?", Math.floor(fs.fstatSync(file).size / 2));
+  fs.closeSync(file);
+}
+
+nodeTest("The module inspects 100 MiB in little memory, and finds what the command finds", async () => {
+  const input = Array.from({ length: 1_500_000 }, (_, i) => `key ${i}\n`).join("");
+  await command("build", "-o", "large.bloom", "-m", "100MiB", "-k", "2", "-n", "100M", "--layout", "classic", { input });
+  const { inspect, handle, memory } = await moduleOf();
+  const read = () => {
+    const { number } = JSON.parse(inspect(at("large.bloom")).body);
+    return JSON.parse(handle("GET", `/api/1/inspections/${number}`).body);
+  };
+  const asked = ["key 0", "key 1499999", ...Array.from({ length: 98 }, (_, i) => `absent ${i}`)];
+  const ask = () => handle("POST", "/api/1/inspections/0/ask", JSON.stringify({ keys: asked }));
+
+  const seen = read();
+  const facts = JSON.parse(await command("info", "--json", "large.bloom"));
+  const answers = JSON.parse(ask().body).keys.filter((one) => one.answer === "maybe");
+  const maybe = await command("check", "large.bloom", "-", { input: `${asked.join("\n")}\n` });
+
+  assert(memory() < 40 * 2 ** 20, `${memory()} bytes`);
+  assert.equal(seen.state, "ready");
+  assert.equal(seen.file_bytes, facts.file_bytes);
+  assert.equal(seen.keys, facts.predicted_for_keys);
+  assert.equal(seen.facts.ones, Math.round(facts.fill * facts.bits));
+  assert.equal(seen.heat.ones.reduce((sum, one) => sum + one, 0), seen.facts.ones);
+  for (const [one, other] of [
+    [seen.certified, facts.rate_now],
+    [seen.predicted, facts.predicted_rate],
+  ]) assert(Math.abs(one - other) <= 1e-12 * other, `${one} and ${other}`);
+  assert.equal(seen.measured.queries, 100_000);
+  assert(seen.measured.low < facts.rate_now && facts.rate_now < seen.measured.high, JSON.stringify(seen.measured));
+  assert.equal(seen.histogram.fits, true);
+  assert.equal(seen.verdict.code, "keeps");
+  assert.equal(answers.map((one) => `${one.key}\n`).join(""), maybe);
+
+  damage(at("large.bloom"));
+  assert.equal(read().verdict.code, "damaged");
+  assert.equal(JSON.parse(ask().body).error.code, "damaged");
+  assert(memory() < 40 * 2 ** 20, `${memory()} bytes`);
+});
