@@ -114,7 +114,7 @@ test("A link can be copied, and one that cannot be opened leaves the previous fi
   const broken = page.getByText("The link could not be opened. The page still shows the previous filter.");
   const copy = async () => {
     await view.press("Copy link");
-    await page.getByText("Copied.", { exact: true }).waitFor();
+    await page.getByText(en("play.copy.local")).waitFor();
     return copied(page);
   };
   await view.open(oslo);

@@ -8,6 +8,9 @@ export type Reach = (path: string, init: RequestInit) => Promise<Response>;
 /** Whether the page comes from `bloomery playground`: tools/build-page marks the copy in the program. */
 export const served = document.documentElement.hasAttribute("data-served");
 
+/** Where other people find the page; null: nowhere, because only this machine has it. */
+export const address: string | null = served ? document.documentElement.dataset.served || null : location.href;
+
 export const reader: Reach = readerHere;
 
 export const program: Reach = served ? (path, init) => fetch(path, init) : programHere;
