@@ -24,7 +24,7 @@ const { test, command, folder } = playground();
 
 test(
   "A filter gives the same answers in the page and in the command",
-  { limit: 60, expects: [/422/] },
+  { limit: 60, expects: [/422/], journey: true },
   async (page) => {
     const view = new PlayView(page);
     const at = (name) => path.join(folder, name);
@@ -176,7 +176,7 @@ test("Answers come with their reasons, and a removal by force with the keys that
   await view.told(/but that is wrong: Barcelona was added/);
 });
 
-test("Undo reverts the last step, and Clear reverts all", async (page) => {
+test("Undo reverts the last step, and Clear reverts all", { journey: true }, async (page) => {
   const view = new PlayView(page);
   await view.open(cities);
   const before = await view.setBits.innerText();
@@ -328,7 +328,7 @@ test("False-positive rates are measured, drawn and written without powers of ten
 
 // ---- the picture ----
 
-test("Keys and zooming explore the bits without a mouse", async (page) => {
+test("Keys and zooming explore the bits without a mouse", { journey: true }, async (page) => {
   const view = new PlayView(page);
   const said = () => view.bits.getAttribute("aria-valuetext");
   await view.open(cities);
@@ -398,8 +398,8 @@ const drawn = (canvas) =>
     });
   });
 
-for (const dark of [false, true]) {
-  test(`The picture shows the bits that the filter has, ${dark ? "dark" : "light"}`, { dark }, async (page) => {
+for (const look of [{ dark: false, journey: true }, { dark: true }]) {
+  test(`The picture shows the bits that the filter has, ${look.dark ? "dark" : "light"}`, look, async (page) => {
     const view = new PlayView(page);
     await view.open(cities);
     const [set, unset] = await page.evaluate(() =>

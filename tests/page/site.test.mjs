@@ -9,7 +9,7 @@ import path from "node:path";
 import process from "node:process";
 import { test as nodeTest } from "node:test";
 import { pathToFileURL } from "node:url";
-import { becomes, eventually, gone, noSeriousFindings, playground, source, tableOf, words } from "./browser.mjs";
+import { becomes, eventually, gone, inFirefox, noSeriousFindings, playground, source, tableOf, words } from "./browser.mjs";
 import { fileOf, PlayView } from "./play_view.mjs";
 
 const site = path.resolve(process.env.BLOOMERY_SITE ?? path.join(source, "build/site"));
@@ -32,7 +32,7 @@ test("The first chapter works in any folder of a host, and weighs less than 450 
   await noSeriousFindings(page);
 });
 
-test("A filter of the page is a file for the command, and the reverse", async (page) => {
+test("A filter of the page is a file for the command, and the reverse", { journey: true }, async (page) => {
   const view = new PlayView(page);
   await view.open();
   await view.field("Keys (n)").fill("40");
@@ -58,7 +58,7 @@ test("A filter of the page is a file for the command, and the reverse", async (p
   await becomes(page.getByRole("alert"), /^notes\.txt: not a bloomery/);
 });
 
-test("An experiment runs in the browser, can be cancelled, and the next one starts", { limit: 60 }, async (page) => {
+test("An experiment runs in the browser, can be cancelled, and the next one starts", { limit: 60, journey: true }, async (page) => {
   await page.goto("/#measure?n=1000&p=1%25");
   const panel = page.locator("section").first();
   const start = panel.getByRole("button", { name: en("measure.start"), exact: true });
@@ -73,7 +73,7 @@ test("An experiment runs in the browser, can be cancelled, and the next one star
   await becomes(panel.locator("form [role=status]"), en("measure.done"), 40);
 });
 
-test("A filter file of the reader is inspected, again after a change, and others are refused", async (page) => {
+test("A filter file of the reader is inspected, again after a change, and others are refused", { journey: true }, async (page) => {
   await command("build", "-o", "seen.bloom", "-n", "1000", "-p", "1%", { input: "alice\nbob\n" });
   await page.goto("/#inspect");
   const choose = page.getByLabel(en("inspect.own.choose"));
@@ -162,7 +162,8 @@ function alike(a, b) {
   return names.length === Object.keys(b).length && names.every((name) => name in b && alike(a[name], b[name]));
 }
 
-nodeTest("The module answers each request as the server does", async () => {
+const skip = inFirefox && "it needs no browser";
+nodeTest("The module answers each request as the server does", { skip }, async () => {
   const here = await module();
   const there = await server();
   const parameters = [
