@@ -1,4 +1,4 @@
-// Harness of the page tests: the real command, a real Chromium, and pages whose errors are collected.
+// Harness of the page tests: the real command, a real Chromium or Firefox, and pages whose errors are collected.
 //
 //   import { playground, noSeriousFindings } from "./browser.mjs";
 //
@@ -8,15 +8,16 @@
 //     await page.getByRole("button", { name: "Look up Madrid" }).click();
 //     await eventually(async () => assert.match(await page.locator(".said").innerText(), /certainly never/));
 //   });
-//   test("It fits a phone", { width: 360, dark: true, language: "zh" }, async (page) => { ... });
+//   test("It fits a phone", { width: 360, dark: true, language: "zh", journey: true }, async (page) => { ... });
 //
 // Each file has one server and one browser; each test has a page of its own in a fresh context. A test also fails if
 // its page writes an error to the console, throws one, or sends a request to another server. A test that fails or
 // hangs leaves a screenshot and the server's output.
 //
 // Environment: BLOOMERY, the command; BLOOMERY_PAGE_PACKAGES, the directory of node_modules; BLOOMERY_PAGE_DIST, a
-// built page to use instead of the command's own, during development; BLOOMERY_CHROMIUM, the browser;
-// BLOOMERY_PAGE_PART=0/2, every second test of the file, starting with the first; 1/2 are the others.
+// built page to use instead of the command's own, during development; BLOOMERY_BROWSER, chromium or firefox;
+// BLOOMERY_CHROMIUM or BLOOMERY_FIREFOX, its program; BLOOMERY_PAGE_PART=0/2, every second test of the file, starting
+// with the first; 1/2 are the others. In Firefox, only journeys run, and all tests if BLOOMERY_LONG is 1.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import fs from "node:fs";
@@ -49,18 +50,24 @@ function packages() {
   return createRequire(path.join(found, "package.json"));
 }
 
-/** Prefers the headless shell, which takes half the time. */
-function chromium() {
-  if (process.env.BLOOMERY_CHROMIUM) return process.env.BLOOMERY_CHROMIUM;
+const browserName = process.env.BLOOMERY_BROWSER || "chromium";
+assert(["chromium", "firefox"].includes(browserName), `BLOOMERY_BROWSER is ${browserName}`);
+export const inFirefox = browserName === "firefox";
+const isLong = process.env.BLOOMERY_LONG === "1";
+
+/** The headless shell is the first choice for Chromium: it takes half the time. */
+function program() {
+  const named = process.env[`BLOOMERY_${browserName.toUpperCase()}`];
+  if (named) return named;
   const folders = ["/usr/bin", ...(process.env.PATH ?? "").split(path.delimiter)];
-  return ["chromium-headless-shell", "chromium"]
+  return (inFirefox ? ["firefox-esr", "firefox"] : ["chromium-headless-shell", "chromium"])
     .flatMap((name) => folders.map((one) => path.join(one, name)))
     .find((one) => fs.existsSync(one));
 }
 
-const browserFile = chromium();
+const browserFile = program();
 if (!browserFile) {
-  console.log("SKIP: chromium is not installed");
+  console.log(`SKIP: ${browserName} is not installed`);
   if (!process.env.NODE_TEST_CONTEXT) process.exit(77); // under `node --test`, each test is skipped
 }
 
@@ -137,6 +144,37 @@ async function shownFrom(folder, context, url) {
   });
 }
 
+// ---- the browser ----
+
+const home = fs.mkdtempSync(path.join(os.tmpdir(), "bloomery-page-home-"));
+const downloads = fs.mkdtempSync(path.join(home, "downloads-"));
+process.on("exit", () => fs.rmSync(home, { recursive: true, force: true }));
+
+function chromium() {
+  return packages()("playwright-core").chromium.launch({
+    executablePath: browserFile,
+    args: [
+      ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+      ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    ],
+  });
+}
+
+/** The channel is for Firefox itself, over WebDriver BiDi. Without one, Playwright expects a patched Firefox. */
+function firefox(dark, reducedMotion) {
+  return packages()("playwright-core").firefox.launch({
+    channel: "moz-firefox",
+    executablePath: browserFile,
+    env: { ...process.env, HOME: home },
+    downloadsPath: downloads,
+    firefoxUserPrefs: {
+      "layout.css.prefers-color-scheme.content-override": dark ? 0 : 1,
+      "ui.prefersReducedMotion": reducedMotion ? 1 : 0,
+      "dom.events.testing.asyncClipboard": true, // reading needs no permission
+    },
+  });
+}
+
 // ---- the tests of a file ----
 
 /**
@@ -150,7 +188,7 @@ async function shownFrom(folder, context, url) {
 export function playground({ filters = [], site } = {}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "bloomery-page-"));
   let server;
-  let browser;
+  const browsers = new Map();
   let starting;
   let idle;
   let given = 0;
@@ -166,19 +204,21 @@ export function playground({ filters = [], site } = {}) {
   async function start() {
     const named = typeof filters === "function" ? await filters(folder, command) : filters;
     server = site ? await serveFiles(site) : await serve(folder, named);
-    browser = await packages()("playwright-core").chromium.launch({
-      executablePath: browserFile,
-      args: [
-        ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
-        ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
-      ],
-    });
+  }
+
+  /** A browser whose system has these preferences. Firefox has its own for each: WebDriver BiDi cannot change them. */
+  function browserWith(dark, reducedMotion) {
+    const look = inFirefox ? `${dark} ${reducedMotion}` : "any";
+    if (!browsers.has(look)) browsers.set(look, inFirefox ? firefox(dark, reducedMotion) : chromium());
+    return browsers.get(look);
   }
 
   async function end() {
     clearTimeout(idle);
     starting = undefined;
-    await browser?.close();
+    const open = [...browsers.values()];
+    browsers.clear();
+    await Promise.all(open.map(async (one) => (await one).close()));
     await server?.end();
   }
   after(end);
@@ -196,18 +236,23 @@ export function playground({ filters = [], site } = {}) {
    *   language               "en" or "zh": that of the browser
    *   dark, reducedMotion    the system's preferences
    *   expects                patterns of expected console errors: [/status of 409/]
-   *   limit                  seconds until the test counts as hanging; 30
+   *   limit                  seconds until the test counts as hanging; 30, and twice the time in Firefox
+   *   journey                true: a main path through the page, which runs in each browser
    *   context                other options of Playwright's newContext()
    */
   function test(name, options, run) {
-    if (given++ % parts !== part) return;
     if (typeof options === "function") [options, run] = [{}, options];
+    if (inFirefox && !options.journey && !isLong) return;
+    if (given++ % parts !== part) return;
     const { width = 1280, height = 800, language = "en", dark = false, reducedMotion = false } = options;
-    const { expects = [], limit = 30 } = options;
-    nodeTest(name, { skip: !browserFile && "chromium is not installed" }, async () => {
+    const { expects = [] } = options;
+    const limit = (options.limit ?? 30) * (inFirefox ? 2 : 1);
+    nodeTest(name, { skip: !browserFile && `${browserName} is not installed` }, async () => {
       clearTimeout(idle);
       await (starting ??= start());
-      const context = await browser.newContext({
+      const context = await (
+        await browserWith(dark, reducedMotion)
+      ).newContext({
         baseURL: server.url,
         viewport: { width, height },
         locale: language === "zh" ? "zh-CN" : "en-US",
@@ -298,6 +343,20 @@ export const gone = (locator) => becomes(() => locator.count(), 0);
 
 export const copied = (page) => page.evaluate(() => navigator.clipboard.readText());
 
+/** Does what starts a download, and saves its file. Over WebDriver BiDi, Firefox does not report a download. */
+export async function download(page, act, file) {
+  const coming = inFirefox ? undefined : page.waitForEvent("download");
+  await act();
+  if (coming) return (await coming).saveAs(file);
+  const isDone = (name) => !name.endsWith(".part") && fs.statSync(path.join(downloads, name)).size > 0;
+  const name = await eventually(() => {
+    const found = fs.readdirSync(downloads).filter(isDone);
+    assert.equal(found.length, 1);
+    return found[0];
+  });
+  fs.renameSync(path.join(downloads, name), file);
+}
+
 /** Follows a link of the page's head to another view. */
 export const follow = (page, name) => page.getByRole("link", { name, exact: true }).click();
 
@@ -344,8 +403,12 @@ export async function tasks(page) {
   return { sent: () => page.evaluate(() => globalThis.tasks.sent), hold };
 }
 
-/** Asserts that axe finds nothing serious or critical; `within` is the selector of a part. */
+/**
+ * Asserts that axe finds nothing serious or critical; `within` is the selector of a part. Firefox has the same elements
+ * and styles as Chromium, and axe takes seconds there, so it runs in Firefox only if BLOOMERY_LONG is 1.
+ */
 export async function noSeriousFindings(page, within) {
+  if (inFirefox && !isLong) return;
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(packages()("axe-core").source);
   const violations = await page.evaluate(async (part) => {
     const found = await globalThis.axe.run(part ?? document, { resultTypes: ["violations"] });
@@ -411,12 +474,18 @@ export async function noSidewaysScrolling(page) {
   assert(wide <= window, `${page.url()} is ${wide} px wide in a window of ${window}: ${culprits.join(", ")}`);
 }
 
-/** Presses Tab, or `key`, until the element has the focus. It must be reachable without a mouse. */
-export async function tabTo(page, locator, key = "Tab") {
-  const has = () => locator.evaluate((node) => node === document.activeElement);
+/**
+ * Presses Tab, or Shift+Tab towards an element above, until the element has the focus. It must be reachable without a
+ * mouse. Tab never leaves the page: in Firefox, the focus would move to the toolbar, where no test can press a key.
+ */
+export async function tabTo(page, locator) {
   for (let i = 0; i < 200; ++i) {
-    if (await has()) return;
-    await page.keyboard.press(key);
+    const [has, above] = await locator.evaluate((node) => [
+      node === document.activeElement,
+      (node.compareDocumentPosition(document.activeElement) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0,
+    ]);
+    if (has) return;
+    await page.keyboard.press(above ? "Shift+Tab" : "Tab");
   }
-  assert.fail(`${locator} cannot be reached by ${key}`);
+  assert.fail(`${locator} cannot be reached by Tab`);
 }

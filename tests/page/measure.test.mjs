@@ -181,7 +181,8 @@ test("A link repeats the experiment, and its settings are typed by the reader", 
   assert.deepEqual(await again.table(), await one.table());
 });
 
-test("Copying yields the numbers of the table, on any scale and after a return to the view", async (page, context) => {
+const copies = { journey: true };
+test("Copying yields the table's numbers, on any scale and after a return", copies, async (page, context) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const [one, , other] = await open(page, { ...small, "analysis.n": "150", "profile.n": "1000" });
   for (const each of [one, other]) await each.run();

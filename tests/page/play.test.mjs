@@ -24,7 +24,7 @@ const { test, command, folder } = playground();
 
 test(
   "A filter gives the same answers in the page and in the command",
-  { limit: 60 },
+  { limit: 60, journey: true },
   async (page) => {
     const view = new PlayView(page);
     const at = (name) => path.join(folder, name);
@@ -174,7 +174,7 @@ test("Answers come with their reasons, and a removal by force with the keys that
   await view.told(/but that is wrong: Barcelona was added/);
 });
 
-test("Undo reverts the last step, and Clear reverts all", async (page) => {
+test("Undo reverts the last step, and Clear reverts all", { journey: true }, async (page) => {
   const view = new PlayView(page);
   await view.open(cities);
   const before = await view.setBits.innerText();
@@ -312,7 +312,7 @@ test("False-positive rates are measured, drawn and written without powers of ten
 
 // ---- the picture ----
 
-test("Keys and zooming explore the bits without a mouse", async (page) => {
+test("Keys and zooming explore the bits without a mouse", { journey: true }, async (page) => {
   const view = new PlayView(page);
   const said = () => view.bits.getAttribute("aria-valuetext");
   await view.open(cities);
@@ -382,8 +382,8 @@ const drawn = (canvas) =>
     });
   });
 
-for (const dark of [false, true]) {
-  test(`The picture shows the bits that the filter has, ${dark ? "dark" : "light"}`, { dark }, async (page) => {
+for (const look of [{ dark: false, journey: true }, { dark: true }]) {
+  test(`The picture shows the bits that the filter has, ${look.dark ? "dark" : "light"}`, look, async (page) => {
     const view = new PlayView(page);
     await view.open("/#play?layout=classic&capacity=10&bits=48&probes=4&keys=Madrid,Barcelona");
     const [set, unset] = await page.evaluate(() =>
@@ -392,8 +392,8 @@ for (const dark of [false, true]) {
     /** The picture has the bits that the command names for these keys. */
     const isDrawn = async (...keys) => {
       const sized = ["--layout", "classic", "-n", "10", "-m", "48", "-k", "4"];
-      await command("build", ...sized, "-o", `${dark}-${keys.length}.bloom`, { input: keys.map((key) => `${key}\n`).join("") });
-      const told = keys.length > 0 && JSON.parse(await command("explain", "--json", `${dark}-${keys.length}.bloom`, ...keys));
+      await command("build", ...sized, "-o", `${look.dark}-${keys.length}.bloom`, { input: keys.map((key) => `${key}\n`).join("") });
+      const told = keys.length > 0 && JSON.parse(await command("explain", "--json", `${look.dark}-${keys.length}.bloom`, ...keys));
       const bits = new Set((told.keys ?? []).flatMap((key) => key.bits.map((one) => one.bit)));
       await becomes(() => drawn(view.canvas), Array.from({ length: 48 }, (_, bit) => (bits.has(bit) ? set : unset)));
     };

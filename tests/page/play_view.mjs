@@ -1,6 +1,6 @@
 // The Play view as its reader sees it: locators, actions and what they lead to.
 import assert from "node:assert/strict";
-import { becomes, eventually } from "./browser.mjs";
+import { becomes, download, eventually } from "./browser.mjs";
 
 export const cities = "/#play?scheme=pharo&capacity=10&rate=0.1&keys=Madrid,Barcelona";
 
@@ -64,9 +64,10 @@ export class PlayView {
   async paste(text) {
     await this.key.focus();
     await this.key.evaluate((input, lines) => {
-      const clipboardData = new DataTransfer();
-      clipboardData.setData("text/plain", lines);
-      input.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+      const options = { clipboardData: new DataTransfer(), bubbles: true, cancelable: true };
+      const event = new ClipboardEvent("paste", options);
+      event.clipboardData.setData("text/plain", lines); // in Firefox it is not the object of the options
+      input.dispatchEvent(event);
     }, text);
   }
 
@@ -75,9 +76,5 @@ export class PlayView {
     await this.told(/was undone/);
   }
 
-  async download(file) {
-    const coming = this.page.waitForEvent("download");
-    await this.press("Download");
-    await (await coming).saveAs(file);
-  }
+  download = (file) => download(this.page, () => this.press("Download"), file);
 }

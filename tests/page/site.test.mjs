@@ -33,7 +33,7 @@ test("The first chapter works in any folder of a host, and weighs less than 450 
   await noSeriousFindings(page);
 });
 
-test("A filter of the page is a file for the command, and the reverse", async (page) => {
+test("A filter of the page is a file for the command, and the reverse", { journey: true }, async (page) => {
   const view = new PlayView(page);
   await view.open();
   await view.field("Keys (n)").fill("40");
@@ -59,7 +59,7 @@ test("A filter of the page is a file for the command, and the reverse", async (p
   await becomes(page.getByRole("alert"), /^notes\.txt: not a bloomery/);
 });
 
-test("An experiment runs in the browser, can be cancelled, and the next one starts", { limit: 60 }, async (page) => {
+test("An experiment runs in the browser, can be cancelled, and the next one starts", { limit: 60, journey: true }, async (page) => {
   await page.goto("/#measure?n=1000&p=1%25");
   const panel = page.locator("section").first();
   const start = panel.getByRole("button", { name: en("measure.start"), exact: true });
