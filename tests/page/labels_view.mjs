@@ -27,7 +27,14 @@ export const recordCanvasText = (page) =>
         top: y - size.actualBoundingBoxAscent,
         bottom: y + size.actualBoundingBoxDescent,
       };
-      const box = [ink.left * a, ink.top * d, (ink.right - ink.left) * a, (ink.bottom - ink.top) * d].map(Math.round);
+      // Whole pixels: those at the edges are only touched.
+      const [left, top] = [Math.ceil(ink.left * a), Math.ceil(ink.top * d)];
+      const box = [
+        left,
+        top,
+        Math.max(1, Math.floor(ink.right * a) - left),
+        Math.max(1, Math.floor(ink.bottom * d) - top),
+      ];
       const pixels = () => (globalThis.keepsPixels ? this.getImageData(...box).data : null);
       const behind = pixels();
       fillText.call(this, text, x, y, ...rest);

@@ -32,7 +32,7 @@ const ruler = 11;
 export function lettersFor(size: number, widest: string, counters: boolean, measure: Measure): Letters | null {
   // A counter has its number above its value.
   if (size < (counters ? 34 : 24)) return null;
-  const room = size - gapOf(size) - 2 * frameOf(size);
+  const room = size - gapOf(size) - 2 * frameOf(size) - 1;
   const largest = counters ? (size >= 44 ? 11 : smallest) : Math.min(13, Math.round(0.45 * size));
   for (const bold of counters ? [false] : [true, false]) {
     for (let font = largest; font >= smallest; --font) {
