@@ -355,7 +355,8 @@ test("The mouse shows which keys set a bit, zooms and drags, and insertions are 
   await page.mouse.move(x, y - 90, { steps: 4 });
   await page.mouse.up();
   await page.mouse.move(x, y);
-  await eventually(async () => assert((await bit()) > first + 40));
+  const columns = await view.canvas.evaluate((canvas) => Number(canvas.dataset.columns));
+  await eventually(async () => assert((await bit()) > first + columns));
   await page.mouse.wheel(0, 400);
   await view.button("Reset zoom").waitFor();
 

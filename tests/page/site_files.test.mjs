@@ -7,7 +7,7 @@ import fs from "node:fs";
 import path from "node:path";
 import process from "node:process";
 import { test as nodeTest } from "node:test";
-import { becomes, eventually, gone, playground, source, words } from "./browser.mjs";
+import { becomes, inFirefox, eventually, gone, playground, source, words } from "./browser.mjs";
 import { fileOf } from "./play_view.mjs";
 import { moduleOf } from "./site_module.mjs";
 
@@ -66,7 +66,7 @@ function damage(name) {
   fs.closeSync(file);
 }
 
-nodeTest("The module inspects 100 MiB in little memory, and finds what the command finds", async () => {
+nodeTest("The module inspects 100 MiB in little memory, and finds what the command finds", { skip: inFirefox && "it needs no browser" }, async () => {
   const input = Array.from({ length: 1_500_000 }, (_, i) => `key ${i}\n`).join("");
   await command("build", "-o", "large.bloom", "-m", "100MiB", "-k", "2", "-n", "100M", "--layout", "classic", { input });
   const { inspect, handle, memory } = await moduleOf();

@@ -25,8 +25,14 @@ export class Cursor {
 
   /** Clears the selection and cancels its request, for another filter. */
   begin(): void {
-    this.#asking?.abort();
+    this.hide();
     this.cell = -1;
+  }
+
+  /** Hides the text, also that of a square which is still being loaded. */
+  hide(): void {
+    this.#asking?.abort();
+    this.#unanswered = false;
     this.box = false;
   }
 
@@ -42,11 +48,12 @@ export class Cursor {
       if (said !== null) this.#say(said);
       return;
     }
-    this.#asking = new AbortController();
+    const { signal } = (this.#asking = new AbortController());
     try {
-      this.#say(this.#told(cell, await api.owners(this.filter().id, cell, this.#asking.signal)));
+      const owners = await api.owners(this.filter().id, cell, signal);
+      if (!signal.aborted) this.#say(this.#told(cell, owners));
     } catch (e) {
-      if (e instanceof ApiError && !this.lost(e)) this.#say(sentence(e.problem));
+      if (!signal.aborted && e instanceof ApiError && !this.lost(e)) this.#say(sentence(e.problem));
     }
   }
 

@@ -76,9 +76,14 @@ export class Hand {
     else void cursor.ask(cell);
   };
 
-  leave = (): void => {
+  /** A finger leaves with each tap, which must not hide what the tap has shown. */
+  leave = (e: PointerEvent): void => {
+    if (e.pointerType !== "touch") this.hide();
+  };
+
+  hide = (): void => {
     clearTimeout(this.#hovering);
-    this.cursor.box = false;
+    this.cursor.hide();
   };
 
   #at(e: MouseEvent): [x: number, y: number] {
@@ -90,7 +95,7 @@ export class Hand {
     clearTimeout(this.#hovering);
     const { cursor } = this;
     const cell = this.sight.cellAt(...this.#at(e));
-    if (cell < 0) cursor.box = false;
+    if (cell < 0) cursor.hide();
     else if (cell !== cursor.cell || !cursor.box) this.#hovering = setTimeout(() => void cursor.ask(cell), rest);
   }
 

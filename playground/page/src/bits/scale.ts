@@ -1,5 +1,6 @@
 // Zoom levels of the picture: cells per square, and the size of a square.
 import type { State } from "../lib/api";
+import { gutterFor, lettersFor, type Letters, type Measure } from "./lettering";
 
 export interface Level {
   /** Cells per square. */
@@ -23,14 +24,29 @@ export interface Grid extends Level {
   left: number;
   height: number;
   segments: Segment[];
+  /** The cells are counters. */
+  counters: boolean;
+  /** The font of the numbers in the cells; null: they do not fit. */
+  letters: Letters | null;
+  /** The room for numbers of rows on the left; 0 if the cells have numbers. */
+  gutter: number;
+}
+
+/** What the sizes of labels follow from: the longest number of a cell, and a function that measures it. */
+export interface Widest {
+  text: string;
+  measure: Measure;
 }
 
 export const header = 24;
 const sides = [44, 34, 24, 16, 12, 8, 6, 4, 3, 2];
 
-export function gridOf(state: State, level: Level, width: number): Grid {
+export function gridOf(state: State, level: Level, width: number, widest: Widest): Grid {
   const { unit, size } = level;
-  let columns = Math.max(1, Math.floor(width / size));
+  const counters = state.filter.cell_bits === 4;
+  const letters = unit > 1 ? null : lettersFor(size, widest.text, counters, widest.measure);
+  const gutter = letters ? 0 : gutterFor(widest.text, widest.measure);
+  let columns = Math.max(1, Math.floor((width - gutter) / size));
   if (columns >= 8 && size >= 24) columns -= columns % 8;
   const layers = state.facts.layers;
   let y = 0;
@@ -41,8 +57,9 @@ export function gridOf(state: State, level: Level, width: number): Grid {
     y = top + rows * size;
     return { layer, first: l.first_cell, cells: l.cells, units, rows, top };
   });
-  const widest = Math.min(columns, Math.max(...segments.map((s) => s.units)));
-  return { unit, size, columns, left: Math.floor((width - widest * size) / 2), height: y, segments };
+  const used = Math.min(columns, Math.max(...segments.map((s) => s.units)));
+  const left = gutter + Math.floor((width - gutter - used * size) / 2);
+  return { unit, size, columns, left, height: y, segments, counters, letters, gutter };
 }
 
 /** Squares hold whole blocks, or parts that divide a block, because the API counts such ranges. */
@@ -65,7 +82,12 @@ export function nearest(levels: Level[], wanted: Level): number {
 }
 
 /** All levels, from single cells to the whole filter, and the index of the default level. */
-export function levelsOf(state: State, width: number, height: number): { levels: Level[]; first: number } {
+export function levelsOf(
+  state: State,
+  width: number,
+  height: number,
+  widest: Widest,
+): { levels: Level[]; first: number } {
   const { cells, block_cells } = state.filter;
   const levels: Level[] = [];
   let last = Infinity;
@@ -75,19 +97,29 @@ export function levelsOf(state: State, width: number, height: number): { levels:
       if (enough || (unit > 1 && (size > 16 || size < 4)) || (size * size) / unit >= last / 1.5) continue;
       levels.push({ unit, size });
       last = (size * size) / unit;
-      enough = gridOf(state, { unit, size }, width).height <= height;
+      enough = gridOf(state, { unit, size }, width, widest).height <= height;
     }
   }
-  // By default, small filters show cell numbers, medium ones cells, large ones blocks, and the largest the whole.
+  // By default, small filters show cell numbers or counters, medium ones cells, large ones blocks, and the largest the
+  // whole.
+  if (cells <= 2000) {
+    const told = (l: Level) =>
+      l.unit === 1 && (state.filter.cell_bits === 4 || gridOf(state, l, width, widest).letters !== null);
+    return {
+      levels,
+      first: Math.max(
+        0,
+        levels.findLastIndex((l) => l.size >= 24 && told(l)),
+      ),
+    };
+  }
   const block = Math.max(block_cells, 64);
   const wanted =
-    cells <= 2000
-      ? (l: Level) => l.unit > 1 || l.size === 24
-      : cells <= 100_000
-        ? (l: Level) => l.unit > 1 || l.size === 2
-        : cells <= 10_000_000
-          ? (l: Level) => l.unit > block || (l.unit === block && l.size === 4)
-          : () => false;
+    cells <= 100_000
+      ? (l: Level) => l.unit > 1 || l.size === 2
+      : cells <= 10_000_000
+        ? (l: Level) => l.unit > block || (l.unit === block && l.size === 4)
+        : () => false;
   const limit = levels.findIndex(wanted);
   return {
     levels,

@@ -1,7 +1,9 @@
 // The visible part of a filter's picture: zoom level, scroll position, and the places of cells in it. Read scale.ts
 // first.
 import type { State } from "../lib/api";
-import { gridOf, levelsOf, nearest, type Grid, type Level, type Segment } from "./scale";
+import { widthOf } from "../lib/measured.svelte";
+import { count } from "../lib/numbers";
+import { gridOf, levelsOf, nearest, type Grid, type Level, type Segment, type Widest } from "./scale";
 
 /** A square, in pixels from the corner of the canvas. */
 export interface Place {
@@ -20,7 +22,13 @@ export class Sight {
 
   constructor(private readonly filter: () => State) {}
 
-  readonly #scale = $derived.by(() => (this.width > 0 ? levelsOf(this.filter(), this.width, this.tallest) : null));
+  readonly #widest = $derived.by((): Widest => {
+    const { cells, first_number } = this.filter().filter;
+    return { text: count(cells - 1 + first_number), measure: widthOf };
+  });
+  readonly #scale = $derived.by(() =>
+    this.width > 0 ? levelsOf(this.filter(), this.width, this.tallest, this.#widest) : null,
+  );
   readonly #step = $derived.by(() => {
     if (!this.#scale) return 0;
     return this.#chosen ? nearest(this.#scale.levels, this.#chosen) : this.#scale.first;
@@ -28,7 +36,7 @@ export class Sight {
   /** All squares at this level, visible or not; null until the width is known. */
   readonly grid = $derived.by((): Grid | null => {
     const level = this.#scale?.levels[this.#step];
-    return level ? gridOf(this.filter(), level, this.width) : null;
+    return level ? gridOf(this.filter(), level, this.width, this.#widest) : null;
   });
   readonly height = $derived.by(() => (this.grid ? Math.min(this.grid.height, this.tallest) : 0));
   /** Height of the hidden part above the canvas. */

@@ -1,7 +1,9 @@
 // The page's colors for canvas drawings, which style.css does not reach.
 
 let theme = $state(0);
-new MutationObserver(() => ++theme).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+new MutationObserver(() => ++theme).observe(document.documentElement, {
+  attributeFilter: ["data-theme", "data-projector"],
+});
 
 /** The current colors. Effects that use them run again when they change. */
 export function colors() {

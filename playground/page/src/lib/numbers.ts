@@ -17,6 +17,13 @@ export function percent(rate: number): string {
   return `${share < 1e-6 ? share.toFixed(12).replace(/0+$/, "") : share}%`;
 }
 
+/** Writes rates in a range with as many digits as it takes to tell its ends apart: 50.7212% and 50.7238%. */
+export function percentBetween(least: number, most: number): (rate: number) => string {
+  const digits = Math.min(8, 1 - Math.floor(Math.log10(100 * (most - least))));
+  const needed = most > least && digits > 3 - Math.max(1, Math.ceil(Math.log10(100 * most)));
+  return needed ? (rate) => `${(100 * rate).toFixed(digits)}%` : percent;
+}
+
 /**
  * The reciprocal of a rate: 0.0105 as "95", 8.6e-7 as "1.16 million", in the page's language. Empty for rates near 1
  * (above 1 in 1.5) and for tiny ones (below 1 in 10^15).

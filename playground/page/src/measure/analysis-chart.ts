@@ -1,6 +1,8 @@
 // The chart of the analysis: the expected curve, the runs, their mean and its band, each with a label beside it.
 import type * as PlotLibrary from "@observablehq/plot";
+import type { Margins } from "../components/fitted";
 import type { Measured, Params, Point } from "../lib/api";
+import { widthOf } from "../lib/measured.svelte";
 import { count, percent } from "../lib/numbers";
 import { t } from "../lib/words.svelte";
 import { powers } from "./numbers";
@@ -16,9 +18,9 @@ export interface Shown {
   sound: Point[] | null;
   log: boolean;
   width: number;
+  margins: Margins;
 }
 
-const margin = { left: 74, right: 36, top: 32, bottom: 48 };
 /** Of more crosses, only some are drawn. */
 export const mostCrosses = 3000;
 
@@ -28,7 +30,7 @@ interface Name {
 }
 
 export function analysisChart(plot: typeof PlotLibrary, shown: Shown): PlotLibrary.PlotOptions {
-  const { made, theory, points, runs, queries, sound, log, width } = shown;
+  const { made, theory, points, runs, queries, sound, log } = shown;
   const last = theory.at(-1)!;
   const n = made.capacity;
   const top =
@@ -44,15 +46,11 @@ export function analysisChart(plot: typeof PlotLibrary, shown: Shown): PlotLibra
     .flatMap((at) => at.rates.map((rate) => ({ keys: at.keys, rate })));
 
   return {
-    marginLeft: margin.left,
-    marginRight: margin.right,
-    marginTop: margin.top,
-    marginBottom: margin.bottom,
     x: {
       label: t("measure.axis.keys"),
       labelOffset: 40,
       domain: [0, last.keys],
-      ticks: Math.min(width < 500 ? 3 : 8, last.keys),
+      ticks: Math.min(8, last.keys),
       tickFormat: count,
     },
     y: {
@@ -150,7 +148,7 @@ function soundly(plot: typeof PlotLibrary, curve: Point[]): PlotLibrary.Markish[
 // Labels are staggered beside the curve: on its left, or on its right on a log scale. Short lines lead from the labels
 // to what they name.
 function names(plot: typeof PlotLibrary, shown: Shown, smallest: number, top: number): PlotLibrary.Markish[] {
-  const { theory, points, runs, log, width } = shown;
+  const { theory, points, runs, log, width, margins } = shown;
   const last = theory.at(-1)!;
   // A curve on the axis has no room for labels.
   if (log ? last.rate < 30 * smallest : last.rate < 0.3 * top) return [];
@@ -175,17 +173,18 @@ function names(plot: typeof PlotLibrary, shown: Shown, smallest: number, top: nu
     right: log && (i === 0 || room),
   }));
 
-  const pixel = last.keys / (width - margin.left - margin.right);
+  const pixel = last.keys / (width - margins.left - margins.right);
   return all.flatMap(({ text, fill, rate, right }) => {
     const keys = (theory.find((at) => at.rate >= rate) ?? last).keys;
     // Beside the crosses of the runs.
     const strewn = points.filter(({ rates }) => rates.some((r) => (right ? r > smallest && r <= rate : r >= rate)));
     const side = right ? 1 : -1;
     const edge = strewn.at(right ? -1 : 0)?.keys ?? keys;
-    const at = Math.min(
-      (right ? Math.max(keys, edge) : Math.min(keys, edge)) + side * 24 * pixel,
-      last.keys - 40 * pixel,
-    );
+    // Within the frame, even if it covers some of the crosses.
+    const long = (widthOf(text) + 8) * pixel;
+    const at = right
+      ? Math.min(Math.max(keys, edge) + 24 * pixel, last.keys - long)
+      : Math.max(Math.min(keys, edge) - 24 * pixel, Math.min(long, last.keys));
     return [
       plot.link([0], {
         x1: at,

@@ -1,5 +1,6 @@
 // Bars of lookups per second, grouped by the number of keys; a line across the end of each bar shows the quartiles.
 import type * as PlotLibrary from "@observablehq/plot";
+import type { Margins } from "../components/fitted";
 import type { Bar, Benchmark } from "../lib/api";
 import { t, type Word } from "../lib/words.svelte";
 import { keysOf, powers, short } from "./numbers";
@@ -17,7 +18,7 @@ export function isLog(sizes: Sizes): boolean {
   return Math.max(...rates) > 30 * Math.min(...rates);
 }
 
-export function benchmarkChart(plot: typeof PlotLibrary, sizes: Sizes, width: number): PlotLibrary.PlotOptions {
+export function benchmarkChart(plot: typeof PlotLibrary, sizes: Sizes, margins: Margins): PlotLibrary.PlotOptions {
   const log = isLog(sizes);
   const bars = sizes.flatMap((size) =>
     size.bars.map((b) => ({ ...b, keys: size.keys, name: t(`measure.structure.${b.structure}` as Word) })),
@@ -30,10 +31,6 @@ export function benchmarkChart(plot: typeof PlotLibrary, sizes: Sizes, width: nu
     t(`measure.structure.${s}` as Word),
   );
   return {
-    marginLeft: 92,
-    marginRight: 62,
-    marginTop: 8,
-    marginBottom: 48,
     x: {
       type: log ? "log" : "linear",
       domain: [start, end],
@@ -41,7 +38,7 @@ export function benchmarkChart(plot: typeof PlotLibrary, sizes: Sizes, width: nu
       labelAnchor: "center",
       labelArrow: "none",
       labelOffset: 40,
-      ticks: log ? powers(start, end).filter((_, i) => width > 500 || i % 2 === 0) : width < 500 ? 3 : 6,
+      ticks: log ? powers(start, end) : 6,
       tickFormat: short,
       grid: true,
     },
@@ -53,7 +50,7 @@ export function benchmarkChart(plot: typeof PlotLibrary, sizes: Sizes, width: nu
         {
           fy: (keys: number) => keys,
           frameAnchor: "top-left",
-          dx: -86,
+          dx: 2 - margins.left,
           dy: 6,
           text: (keys: number) => keysOf(keys),
           fontWeight: "bold",

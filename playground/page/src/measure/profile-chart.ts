@@ -1,12 +1,13 @@
 // A bar per number of keys, split into parts; lines lead from the parts to their labels below.
 import type * as PlotLibrary from "@observablehq/plot";
+import type { Margins } from "../components/fitted";
 import type { Profile } from "../lib/api";
+import { widthOf } from "../lib/measured.svelte";
 import { bytes } from "../lib/numbers";
-import { currentLanguage, t, type Word } from "../lib/words.svelte";
+import { t, type Word } from "../lib/words.svelte";
 import { keysOf, nanoseconds } from "./numbers";
 
 const group = 108;
-const margin = { left: 10, right: 10 };
 const colors = { hash: "var(--chart-1)", probe: "var(--chart-2)", memory: "var(--quiet)" };
 
 export function heightOf(profiles: Profile[]): number {
@@ -17,16 +18,20 @@ export function totalOf(profile: Profile): number {
   return profile.parts.reduce((sum, part) => sum + part.nanoseconds, 0);
 }
 
-export function profileChart(plot: typeof PlotLibrary, profiles: Profile[], width: number): PlotLibrary.PlotOptions {
+export function profileChart(
+  plot: typeof PlotLibrary,
+  profiles: Profile[],
+  width: number,
+  margins: Margins,
+): PlotLibrary.PlotOptions {
   const end = Math.max(...profiles.map(totalOf));
-  const pixel = end / (width - margin.left - margin.right);
-  const letter = currentLanguage() === "zh" ? 9 : 7.2;
+  const pixel = end / (width - margins.left - margins.right);
   const parts = profiles.flatMap((profile, row) => {
     let from = 0;
     const here = profile.parts.map((part) => {
       const to = from + part.nanoseconds;
       const text = t(`measure.part.${part.part}` as Word, { ns: nanoseconds(part.nanoseconds) });
-      const half = (text.length * letter * pixel) / 2;
+      const half = (widthOf(text) * pixel) / 2;
       const one = { row, part: part.part, from, to, middle: (from + to) / 2, at: (from + to) / 2, text, half };
       from = to;
       return one;
@@ -47,17 +52,14 @@ export function profileChart(plot: typeof PlotLibrary, profiles: Profile[], widt
   type Drawn = (typeof parts)[number];
   const top = (row: number) => row * group + 24;
   return {
-    marginLeft: margin.left,
-    marginRight: margin.right,
-    marginTop: 8,
-    marginBottom: 48,
     x: {
       domain: [0, end],
       label: t("measure.axis.ns"),
       labelAnchor: "center",
       labelArrow: "none",
       labelOffset: 40,
-      ticks: width < 500 ? 4 : 8,
+      ticks: 8,
+      tickFormat: (ns: number) => nanoseconds(ns),
       grid: true,
     },
     y: { axis: null, domain: [0, profiles.length * group], range: [8, 8 + profiles.length * group] },
