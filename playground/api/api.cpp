@@ -447,6 +447,12 @@ response api::answer_of_inspection(const request& r, const std::vector<std::stri
     seen["session"] = session_;
     return json_response(seen);
   }
+  if (rest.size() == 2 && rest[1] == "history" && r.method == "GET") {
+    json past = i.past(static_cast<std::int64_t>(std::min(queried(r, "after", 0), std::uint64_t{1} << 53)));
+    past["number"] = number;
+    past["session"] = session_;
+    return json_response(past);
+  }
   if (rest.size() == 2 && rest[1] == "ask" && r.method == "POST") {
     fields body(r.body);
     const key_list keys = body.keys(demo_session::most_shown_keys);

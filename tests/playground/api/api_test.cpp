@@ -202,6 +202,7 @@ TEST(Api, ARequestThatCannotBeServedIsRefusedInWords) {
              {"POST jobs", R"({"kind": "profile", "filter": {"scheme": "pharo", "capacity": 5}})", 409},
              {"POST jobs", R"({"kind": "profile", "filter": {"capacity": 1000000000}})", 413},
              {"GET inspections/0", "", 404},
+             {"GET inspections/0/history", "", 404},
              {"GET inspections/x", "", 400},
              {"POST filters", R"({"capacity": 1000000000, "rate": 0.01})", 413},
              {"POST filters", R"({"layout": "counting", "capacity": 10})", 201},
