@@ -59,6 +59,7 @@ TEST(DocumentedShapes, AreThoseOfRealAnswers) {
   const json small = {{"capacity", 20}, {"rate", 0.1}};
   known.check(result_of(v, {{"kind", "analysis"}, {"filter", small}, {"runs", 2}, {"queries", 10}}, known), "ANALYSIS");
   known.check(result_of(v, {{"kind", "benchmark"}, {"sizes", {5}}}, known), "BENCHMARK");
+  known.check(result_of(v, {{"kind", "benchmark"}, {"filter", small}, {"sizes", {5}}}, known), "BENCHMARK");
   known.check(result_of(v, {{"kind", "profile"}, {"filter", small}}, known), "PROFILE");
 
   for (const auto& [name, shape] : known.all()) {
