@@ -176,6 +176,21 @@ test("Answers come with their reasons, and a removal by force with the keys that
   await view.told(/but that is wrong: Barcelona was added/);
 });
 
+test("After a lookup, the text of the key field is selected for the next key", async (page) => {
+  const view = new PlayView(page);
+  await view.open(cities);
+  await view.ask("Berlin");
+  await page.keyboard.type("Madrid");
+  assert.equal(await view.key.inputValue(), "Madrid");
+  await view.press("Look up");
+  await view.told(/Maybe.*Madrid/);
+  await focused(view.key);
+  await page.keyboard.type("Oslo");
+  await page.keyboard.press("Shift+Enter");
+  await view.told(/Oslo/);
+  assert.equal(await view.key.inputValue(), "Oslo");
+});
+
 test("Undo reverts the last step, and Clear reverts all", async (page) => {
   const view = new PlayView(page);
   await view.open(cities);

@@ -283,6 +283,23 @@ export interface Inspection extends Partial<Seen> {
   changed_at: number | null;
 }
 
+/** A reading of an inspected filter; null: it could not be read from then on. */
+export interface Sample {
+  /** Milliseconds since 1970. */
+  at: number;
+  keys: number | null;
+  /** The exact FPR. */
+  rate: number | null;
+}
+
+/** How an inspected filter changed during the last hour. */
+export interface History {
+  samples: Sample[];
+  keys_per_second: number | null;
+  /** Seconds. */
+  full_in: number | null;
+}
+
 export interface About {
   version: string;
   api: number;
@@ -476,6 +493,8 @@ export const api = {
   cancel: async (id: string) => void (await send("DELETE", `jobs/${id}`, undefined, undefined, true)),
   inspect: (number: number, after: number, signal?: AbortSignal) =>
     json<Inspection>("GET", `inspections/${number}?after=${after}`, undefined, signal),
+  history: (number: number, after: number, signal?: AbortSignal) =>
+    json<History>("GET", `inspections/${number}/history?after=${after}`, undefined, signal),
   /** Inspects a file of the reader; null: this host does not. */
   inspectFile: inspect
     ? async (file: File) => (await checked("", inspect!(file))).json() as Promise<{ number: number }>
