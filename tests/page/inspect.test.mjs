@@ -304,6 +304,22 @@ test("Filters that are never full have no such forecast, but a history", async (
   }
 });
 
+test("A plain filter of the command can be measured with its parameters", async (page) => {
+  const view = new InspectView(page);
+  await view.open(small);
+  await page.getByRole("link", { name: t("inspect.measure") }).click();
+  const said = page.getByRole("region", { name: t("play.controls") }).getByRole("status");
+
+  const told = await eventually(async () => valuesOf(t("measure.filter"), (await said.innerText()).trim()));
+
+  const { bits, probes } = await infoOf("small.bloom");
+  assert.deepEqual([told.shape, numberOf(told.n), numberOf(told.bits), Number(told.k)], ["blocked", 500, bits, probes]);
+  await view.open(sealed);
+  await view.named(names[sealed]);
+  await view.rate("certified");
+  assert.equal(await page.getByRole("link", { name: t("inspect.measure") }).count(), 0);
+});
+
 // ---- another program at the same address ----
 
 /**

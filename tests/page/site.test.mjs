@@ -47,7 +47,10 @@ test("A filter of the page is a file for the command, and the reverse", async (p
   const maybe = [];
   for (const one of all) if ((await view.ask(one)) === "maybe") maybe.push(one);
   await view.download(at("made.bloom"));
-  assert.deepEqual((await command("check", "made.bloom", "-", { input: `${all.join("\n")}\n` })).split("\n").slice(0, -1), maybe);
+  assert.deepEqual(
+    (await command("check", "made.bloom", "-", { input: `${all.join("\n")}\n` })).split("\n").slice(0, -1),
+    maybe,
+  );
 
   await command("build", "-o", "built.bloom", "-n", "100", "-p", "0.001", { input: "alice\nbob\n" });
   await page.getByLabel("Open a file").setInputFiles(at("built.bloom"));
@@ -59,13 +62,13 @@ test("A filter of the page is a file for the command, and the reverse", async (p
 });
 
 test("An experiment runs in the browser, can be cancelled, and the next one starts", { limit: 60 }, async (page) => {
-  await page.goto("/#measure?n=1000&p=1%25");
-  const panel = page.locator("section").first();
+  await page.goto("/#measure?capacity=1000&rate=0.01");
+  const panel = page.getByRole("region", { name: en("measure.analysis.ask"), exact: true });
   const start = panel.getByRole("button", { name: en("measure.start"), exact: true });
   await start.click();
   await becomes(panel.locator("form [role=status]"), en("measure.done"), 40);
   assert((await tableOf(panel.locator("figure"))).length > 5);
-  const benchmark = page.locator("section").nth(1);
+  const benchmark = page.getByRole("region", { name: en("measure.benchmark.ask"), exact: true });
   await benchmark.getByRole("button", { name: en("measure.start"), exact: true }).click();
   await benchmark.getByRole("button", { name: en("measure.cancel"), exact: true }).click();
   await becomes(benchmark.locator("form [role=status]"), en("measure.cancelled"));
@@ -130,7 +133,9 @@ async function module() {
 
 /** The API of the command, which gives the answers that the module's are compared with. */
 async function server() {
-  const child = spawn(process.env.BLOOMERY, ["playground", "--no-open", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.env.BLOOMERY, ["playground", "--no-open", "--port", "0"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const url = await new Promise((done) => {
     let said = "";
     child.stdout.on("data", (text) => {
@@ -194,7 +199,10 @@ nodeTest("The module answers each request as the server does", async () => {
         const one = here.handle(method, where.replace("ID", ids[0]), body);
         const other = await there.handle(method, where.replace("ID", ids[1]), body);
         assert.equal(one.status, other.status, `${method} ${where} of ${text}`);
-        assert(alike(plain(one, ids[0]), plain(other, ids[1])), `${method} ${where} of ${text}: ${one.body} ${other.body}`);
+        assert(
+          alike(plain(one, ids[0]), plain(other, ids[1])),
+          `${method} ${where} of ${text}: ${one.body} ${other.body}`,
+        );
         ++compared;
       };
       await same("POST", "/api/1/plans", text);
@@ -202,11 +210,24 @@ nodeTest("The module answers each request as the server does", async () => {
       for (const body of [keys, strangers]) await same("POST", "/api/1/filters/ID/ask", body);
       await same("POST", "/api/1/filters/ID/remove", JSON.stringify({ key: "Madrid" }));
       await same("POST", "/api/1/filters/ID/search", JSON.stringify({ count: 20000, seed: "4" }));
-      for (const part of ["", "/cells?from=0&count=5000", "/fill?ranges=7", "/curve", "/file", "/keys?from=0&count=9"]) {
+      for (const part of [
+        "",
+        "/cells?from=0&count=5000",
+        "/fill?ranges=7",
+        "/curve",
+        "/file",
+        "/keys?from=0&count=9",
+      ]) {
         await same("GET", `/api/1/filters/ID${part}`);
       }
     }
-    const job = JSON.stringify({ kind: "analysis", filter: { capacity: 400, rate: 0.05 }, runs: 5, queries: 20000, seed: "2" });
+    const job = JSON.stringify({
+      kind: "analysis",
+      filter: { capacity: 400, rate: 0.05 },
+      runs: 5,
+      queries: 20000,
+      seed: "2",
+    });
     const id = JSON.parse(here.handle("POST", "/api/1/jobs", job).body).id;
     here.run(id);
     const far = JSON.parse((await there.handle("POST", "/api/1/jobs", job)).body).id;

@@ -220,7 +220,7 @@ export interface Bar {
 
 export interface Benchmark {
   rounds: number;
-  sizes: { keys: number; bars: Bar[] }[];
+  sizes: { keys: number; filter: Params; bars: Bar[] }[];
 }
 
 export interface Profile {
