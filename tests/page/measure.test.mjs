@@ -238,7 +238,7 @@ test("A browser that does not allow copying is reported", async (page) => {
 // ---- the benchmark and the profile ----
 
 test("A benchmark has a bar for each structure, and its title follows from the bars", { limit: 60 }, async (page) => {
-  const [, one] = await open(page, { capacity: 20_000, rate: 0.01, layout: "classic", "benchmark.sizes": "10" });
+  const [, one] = await open(page, { capacity: 20_000, rate: 0.01, layout: "classic", "benchmark.sizes": "10, 40000" });
 
   await one.run(50);
 
@@ -246,7 +246,7 @@ test("A benchmark has a bar for each structure, and its title follows from the b
   const structures = ["filter", "list", "sorted", "hash_set"].map((s) => en(`measure.structure.${s}`));
   assert.deepEqual(
     rows.map(([keys, structure]) => [keys, structure]),
-    [10, 20_000].flatMap((keys) => structures.map((structure) => [keys, structure])),
+    [10, 20_000, 40_000].flatMap((keys) => structures.map((structure) => [keys, structure])),
   );
   for (const [, , median, low, high] of rows) assert(0 < low && low <= median && median <= high);
   const at = (keys, structure) => rows.find(([k, s]) => k === keys && s === en(`measure.structure.${structure}`));
@@ -279,10 +279,10 @@ test("A profile has a bar for each number of keys, and its parts add up to the t
     assert(hash > 0 && probe > 0 && memory >= 0);
     assert(Math.abs(hash + probe + memory - total) < 1e-9 * total);
   }
-  const last = rows.at(-1);
-  const part = ["hash", "probe", "memory"][[2, 3, 4].reduce((a, b) => (last[b] > last[a] ? b : a)) - 2];
+  const [own] = rows;
+  const part = ["hash", "probe", "memory"][[2, 3, 4].reduce((a, b) => (own[b] > own[a] ? b : a)) - 2];
   const told = valuesOf(en(`measure.profile.title.${part}`), await one.title.textContent());
-  assert(Math.abs(numberOf(told.total) - last[5]) < 0.06);
+  assert(Math.abs(numberOf(told.total) - own[5]) < 0.06);
 });
 
 // ---- jobs ----
