@@ -355,6 +355,8 @@ test("The first screen looks up any name among a million addresses", { width: 32
   const begins = (name, values) =>
     eventually(async () => assert((await answer.innerText()).startsWith(r.t(name, values))), 60);
   await begins("learn.million.no", { key: "Ada Lovelace" });
+  const selected = await page.getByLabel(r.t("learn.million.name")).evaluate((f) => [f.selectionStart, f.selectionEnd]);
+  assert.deepEqual(selected, [0, "Ada Lovelace".length], "the next name can be typed at once");
   const section = page.getByRole("region", { name: r.t("learn.million.title") });
   const { keys, bits: size, k } = valuesOf(r.t("learn.million.facts"), await section.locator("p").last().innerText());
   const plan = await planOf("-n", 1_000_000, "-p", 0.01);
@@ -491,21 +493,35 @@ test("Chapter 7 tells when the reader's key became a false positive", { limit: 9
   await gone(own);
 });
 
-test("The last card greets with the reader's key, which stays in the browser", async (page) => {
-  const r = new Reader(page, "en", false);
-  await page.goto(`/#learn/${last}`);
-  await page.getByText(r.t("learn.card.end")).waitFor();
-  await page.goto("/#learn/1");
-  const field = page.getByLabel(r.t("learn.million.name"));
-  await field.fill("<i>Ada</i>");
-  await field.press("Enter");
-  await r.button("learn.ask", { key: "<i>Ada</i>" }).waitFor(); // in chapter 1, which follows
+test(
+  "The reader's key stays in the browser, fits on a phone, and is on the last card",
+  { width: 320 },
+  async (page) => {
+    const r = new Reader(page, "en", false);
+    const key = `<i>${"W".repeat(60)}</i>`;
+    await page.goto(`/#learn/${last}`);
+    await page.getByText(r.t("learn.card.end")).waitFor();
+    await page.goto("/#learn/1");
+    const field = page.getByLabel(r.t("learn.million.name"));
+    await field.fill(key);
+    await field.press("Enter");
+    await becomes(() => page.evaluate(() => localStorage.getItem("learn.key")), key);
 
-  await page.reload();
-  await page.goto(`/#learn/${last}`);
-  await page.getByText(r.t("learn.card.own", { key: "<i>Ada</i>" })).waitFor();
-  assert.equal(await page.evaluate(() => localStorage.getItem("learn.key")), "<i>Ada</i>");
-});
+    await page.reload();
+    const brief = `${key.slice(0, 30)}…`;
+    for (const [chapter, there] of [
+      [1, r.button("learn.ask", { key: brief })],
+      [3, r.button("learn.ask", { key: brief })],
+      [4, r.button("learn.4.until", { key: brief })],
+      [7, r.button("learn.7.until", { key: brief })],
+      [last, page.getByText(r.t("learn.card.own", { key }))],
+    ]) {
+      await page.goto(`/#learn/${chapter}`);
+      await there.waitFor();
+      await noSidewaysScrolling(page);
+    }
+  },
+);
 
 test("After a lookup, the text of the field is selected for the next key", async (page) => {
   const r = new Reader(page, "en", false);
