@@ -6,6 +6,7 @@
 #include <bloomery/kernel.hpp>
 #include <bloomery/scheme.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <utility>
@@ -123,6 +124,12 @@ response api::answer_of_inspection(const request& r, const std::vector<std::stri
     seen["number"] = number;
     seen["session"] = session_;
     return json_response(seen);
+  }
+  if (parts.size() == 3 && parts[2] == "history" && r.method == "GET") {
+    json past = i.past(static_cast<std::int64_t>(std::min(queried(r, "after", 0), std::uint64_t{1} << 53)));
+    past["number"] = number;
+    past["session"] = session_;
+    return json_response(past);
   }
   if (parts.size() == 3 && parts[2] == "ask" && r.method == "POST") {
     fields body(r.body);

@@ -122,14 +122,15 @@ json bar_of(const std::string& structure, std::vector<double> rounds) {
   return {{"structure", structure}, {"lookups_per_second", at(0.5)}, {"low", at(0.25)}, {"high", at(0.75)}};
 }
 
-json benchmark(const std::vector<std::uint64_t>& sizes, job_watch& watch) {
+json benchmark(const std::vector<params>& filters, job_watch& watch) {
   constexpr int rounds = 9;
   constexpr std::uint64_t structures = 4;
-  watch.total(sizes.size() * structures * rounds);
+  watch.total(filters.size() * structures * rounds);
   json result = {{"rounds", rounds}, {"sizes", json::array()}};
-  for (const std::uint64_t keys : sizes) {
+  for (const params& p : filters) {
+    const std::uint64_t keys = p.capacity;
     const address_book book(keys);
-    any_filter filter(complete({.capacity = keys, .target_fpr = 0.01}));
+    any_filter filter(p);
     watch.done(0);  // a canceled job ends here
     filter.insert(book.there);
     std::vector<std::string_view> sorted = book.there;
@@ -150,12 +151,45 @@ json benchmark(const std::vector<std::uint64_t>& sizes, job_watch& watch) {
       seen[3].push_back(round_of(book.asked, watch, [&](std::string_view key) { return set.contains(key); }));
     }
     result["sizes"].push_back({{"keys", keys},
+                               {"filter", json_of(p)},
                                {"bars",
                                 {bar_of("filter", seen[0]), bar_of("list", seen[1]), bar_of("sorted", seen[2]),
                                  bar_of("hash_set", seen[3])}}});
     watch.so_far(result);
   }
   return result;
+}
+
+// The filters of a benchmark: the wanted one for its own number of keys, and similar ones for the others.
+std::vector<params> filters_of(const json& wanted_json, const std::vector<std::uint64_t>& sizes) {
+  std::vector<params> filters;
+  if (wanted_json.is_null()) {
+    for (const std::uint64_t keys : sizes) filters.push_back(complete({.capacity = keys, .target_fpr = 0.01}));
+    return filters;
+  }
+  fields filter = fields::of(wanted_json);
+  const wanted_filter wanted = wanted_from(filter);
+  filter.end();
+  const params p = params_of(wanted);
+  if (wanted.grows || p.has_window()) {
+    throw error(errc::incompatible, {"benchmarks support only filters of one layer without a window", "filter", "", "",
+                                     "omit grows and windows"});
+  }
+  for (const std::uint64_t keys : sizes) {
+    params other = p;
+    if (keys != p.capacity) {
+      other.geometry = {};
+      other.capacity = keys;
+      other = complete(other);
+    }
+    if (other.geometry.bits > demo_session::most_bits) {
+      throw error(errc::too_large,
+                  {"too large for a benchmark", wanted.bits ? "bits" : "capacity", "at most 1,073,741,824 bits",
+                   app::count_text(other.geometry.bits), "use fewer keys or a higher rate"});
+    }
+    filters.push_back(std::move(other));
+  }
+  return filters;
 }
 
 job benchmark_of(fields& body) {
@@ -172,7 +206,7 @@ job benchmark_of(fields& body) {
       sizes.push_back(one.number("sizes", 1, most_capacity));
     }
   }
-  return [sizes](job_watch& watch) { return benchmark(sizes, watch); };
+  return [filters = filters_of(body.take("filter"), sizes)](job_watch& watch) { return benchmark(filters, watch); };
 }
 
 // ---- breakdown of lookup time ---------------------------------------------------------------------------------------

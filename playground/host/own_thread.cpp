@@ -31,6 +31,7 @@ class updated_inspection final : public inspection {
   const std::string& name() const noexcept override { return filter_->name(); }
   const char* kind() const noexcept override { return filter_->kind(); }
   json ask(const key_list& keys) override { return filter_->ask(keys); }
+  json past(std::int64_t after) override { return filter_->past(after); }
 
   json look(std::uint64_t after, std::chrono::milliseconds most) override {
     {

@@ -20,6 +20,9 @@ class inspection {
   /// Version 0 is before the first reading.
   virtual json look(std::uint64_t after, std::chrono::milliseconds most) = 0;
 
+  /// The samples of the last hour that are later than `after`, in milliseconds since 1970, and the present pace.
+  virtual json past(std::int64_t after) = 0;
+
   /// The API's answer for keys. @throws error  as the filter; unavailable: its server is away, or too many lookups
   virtual json ask(const key_list& keys) = 0;
 

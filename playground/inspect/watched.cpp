@@ -31,6 +31,21 @@ json watched::look(std::uint64_t, std::chrono::milliseconds) {
   return seen;
 }
 
+json watched::past(std::int64_t after) {
+  const std::lock_guard lock(turn_);
+  const std::optional<double> pace = history_.keys_per_second();
+  json full_in = nullptr;
+  if (pace && known_["filter"]["family"] != "windowed") {
+    const json& left = known_["facts"]["keys_left"];
+    if (!left.is_null() && left != 0) full_in = left.get<double>() / *pace;
+  }
+  return {{"name", name_},
+          {"kind", kind_},
+          {"samples", history_.samples_after(after)},
+          {"keys_per_second", pace ? json(*pace) : json(nullptr)},
+          {"full_in", full_in}};
+}
+
 void watched::stop() {
   const std::lock_guard lock(turn_);
   stop_ = true;
@@ -68,6 +83,7 @@ void watched::publish(json facts, std::optional<std::int64_t> at) {
   problem_ = nullptr;
   changed_at_ = at.value_or(now());
   done_ = 1;
+  remember(true);
   notify();
 }
 
@@ -80,10 +96,20 @@ void watched::progress(double done) {
 
 void watched::fail(json problem) {
   const std::lock_guard lock(turn_);
+  remember(problem.is_null());
   if (problem_ == problem) return;
   if (problem_.is_null()) failed_at_ = now();
   problem_ = std::move(problem);
   notify();
+}
+
+void watched::remember(bool readable) {
+  if (known_.is_null()) return;
+  if (readable) {
+    history_.add(now(), known_["keys"].get<std::uint64_t>(), known_["certified"].get<double>());
+  } else {
+    history_.add_gap(now());
+  }
 }
 
 void watched::notify() {

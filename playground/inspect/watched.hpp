@@ -1,6 +1,7 @@
 // Base class of inspections: the state read last, and its version.
 #pragma once
 
+#include "playground/inspect/history.hpp"
 #include "playground/inspect/inspection.hpp"
 #include "playground/json/json.hpp"
 
@@ -23,6 +24,7 @@ class watched : public inspection {
   const std::string& name() const noexcept override { return name_; }
   const char* kind() const noexcept override { return kind_; }
   json look(std::uint64_t after, std::chrono::milliseconds most) override;  ///< at once
+  json past(std::int64_t after) override;
   void stop() override;
 
   /// Reads the filter if it has changed, and publishes what it finds, or what is wrong. Not from two threads at once.
@@ -52,6 +54,7 @@ class watched : public inspection {
  private:
   // Null: the problem is over, and the known state is valid again.
   void fail(json problem);
+  void remember(bool readable);
   void notify();
 
   std::string name_;
@@ -60,6 +63,7 @@ class watched : public inspection {
   std::function<void(std::uint64_t)> when_news_;
   json known_;    // null: never read
   json problem_;  // null: none
+  history history_;
   double done_ = 0;
   std::int64_t changed_at_ = 0;  // milliseconds since 1970
   std::int64_t failed_at_ = 0;

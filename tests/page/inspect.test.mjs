@@ -6,11 +6,13 @@ import path from "node:path";
 import {
   becomes,
   eventually,
+  focused,
   follow,
   noSeriousFindings,
   noSidewaysScrolling,
   numberOf,
   playground,
+  tableOf,
   tabTo,
   valuesOf,
 } from "./browser.mjs";
@@ -18,7 +20,9 @@ import { InspectView, keyLines, rounded, t } from "./inspect_view.mjs";
 
 // ---- the filters ----
 
-const names = ["full", "small", "growing", "leaving", "half", "sealed", "window", "later"].map((one) => `${one}.bloom`);
+const names = ["full", "small", "growing", "leaving", "half", "sealed", "window", "later", "pace"].map(
+  (one) => `${one}.bloom`,
+);
 
 /** Sets the first half of the bits, which begin at byte 4096, as no keys would. */
 function fillFirstHalf(file) {
@@ -34,6 +38,7 @@ const { test, command, folder } = playground({
     await command("build", "-q", "-o", "full.bloom", "--layout", "blocked", "-n", "5000", "-p", "2%", "keys");
     await command("build", "-q", "-o", "small.bloom", "--layout", "blocked", "-n", "500", "few");
     await command("build", "-q", "-o", "growing.bloom", "-n", "5000", "few");
+    await command("build", "-q", "-o", "pace.bloom", "-n", "3000", "few");
     await command("build", "-q", "-o", "leaving.bloom", "-n", "5000", "few");
     await command("build", "-q", "-o", "half.bloom", "--layout", "classic", "-n", "20000", "few");
     fillFirstHalf(path.join(folder, "half.bloom"));
@@ -47,7 +52,7 @@ const { test, command, folder } = playground({
 });
 const nothing = playground();
 
-const [full, small, growing, leaving, half, sealed, forgetful, later] = names.keys();
+const [full, small, growing, leaving, half, sealed, forgetful, later, pace] = names.keys();
 const nameOf = (i) => path.join(folder, names[i]);
 const infoOf = async (file, ...options) => JSON.parse(await command("info", "--json", ...options, file));
 
@@ -83,8 +88,9 @@ test("The rates, bits and lookups of a filter match the command's, and its table
   const bits = explained.bits.map(({ bit }) => bit);
   assert(new Set(bits).size < bits.length, "two probes of this key select the same bit");
   assert.equal(await ask.locator("li.set").count(), new Set(bits).size);
-  await ask.getByRole("textbox").fill("<b>never added</b>");
-  await page.keyboard.press("Enter");
+  await page.keyboard.type("<b>never added</b>"); // replaces the selected text
+  await ask.getByRole("button").click();
+  await focused(ask.getByRole("textbox"));
   await ask.getByText("<b>never added</b>").first().waitFor();
 });
 
@@ -225,6 +231,95 @@ test("Static filters and windows omit facts that do not apply, and axes show eac
   for (const ticks of numbers) assert.deepEqual(ticks, [...new Set(ticks)]);
 });
 
+// ---- the last hour ----
+
+/** Seconds of a duration as the page writes it: "1.5 minutes". */
+function secondsOf(text) {
+  const [, n, unit] = /^([\d.,]+) (second|minute|hour)s?$/.exec(text) ?? assert.fail(text);
+  return Number(n) * { second: 1, minute: 60, hour: 3600 }[unit];
+}
+
+test("A filter that grows shows its pace and when it is full, also after a reload", { limit: 90 }, async (page) => {
+  const view = new InspectView(page);
+  const headline = page.locator(".headline");
+  const title = view.region("inspect.past").locator("figcaption").first();
+  await view.open(pace);
+  await becomes(view.fact("inspect.is.in"), /^300\b/);
+  await title.waitFor();
+  assert.equal(await headline.count(), 0, "it does not grow");
+  const [, [firstTime, firstKeys]] = await view.table("inspect.past");
+  assert.equal(firstKeys, "300");
+
+  const begun = Date.now();
+  let keys = 300;
+  let told;
+  for (;;) {
+    await command("add", "-q", "pace.bloom", { input: keyLines(keys, keys + 20) });
+    keys += 20;
+    await new Promise((done) => setTimeout(done, 400));
+    if ((await headline.count()) === 0) continue;
+    told = valuesOf(t("inspect.past.full"), await headline.innerText());
+    const mean = (1000 * (keys - 300)) / (Date.now() - begun);
+    // The time before the first keys counts, too, so the pace approaches the mean.
+    if (numberOf(told.pace) > 0.6 * mean && numberOf(told.pace) < 1.6 * mean) break;
+    assert(Date.now() - begun < 60_000, `${told.pace} per second, added ${mean}`);
+  }
+
+  const left = (await infoOf("pace.bloom")).keys_left;
+  const takes = secondsOf(told.time) * numberOf(told.pace);
+  assert(takes > 0.8 * left && takes < 1.3 * left, `${told.time} at ${told.pace} per second for ${left} keys`);
+  const shows = async () => {
+    const rows = await view.table("inspect.past");
+    assert.equal(rows[1][0], firstTime);
+    assert(Math.abs(Number(rows.at(-1)[1]) - keys) < 20, `${rows.at(-1)}, added ${keys}`);
+  };
+  await eventually(shows);
+  const more = valuesOf(t("inspect.past.more"), await title.innerText());
+  assert(Math.abs(numberOf(more.n) - (keys - 300)) < 20, more.n);
+  const { rate_now: rate } = await infoOf("pace.bloom");
+  const shown = (await tableOf(view.region("inspect.past").locator("figure").nth(1))).at(-1)[1];
+  assert(Math.abs(Number(shown) / rate - 1) < 0.001, `${shown}, by the command ${rate}`);
+
+  await follow(page, "Learn");
+  await view.region("inspect.past").waitFor({ state: "detached" });
+  await follow(page, "Inspect");
+  await view.named(names[full]);
+  await view.open(pace);
+  await eventually(shows);
+  await page.reload();
+  await eventually(shows);
+  await noSeriousFindings(page);
+});
+
+test("Filters that are never full have no such forecast, but a history", async (page) => {
+  const view = new InspectView(page);
+  for (const i of [sealed, forgetful]) {
+    await view.open(i);
+    await view.named(names[i]);
+    const rates = view.region("inspect.past").locator("figure").nth(1);
+    await rates.locator("svg").waitFor();
+    const before = (await tableOf(rates)).at(-1)[1];
+    assert.equal(rounded(Number(before)), await view.rate("certified"));
+    assert.equal(await page.locator(".headline").count(), 0);
+  }
+});
+
+test("A plain filter of the command can be measured with its parameters", async (page) => {
+  const view = new InspectView(page);
+  await view.open(small);
+  await page.getByRole("link", { name: t("inspect.measure") }).click();
+  const said = page.getByRole("region", { name: t("play.controls") }).getByRole("status");
+
+  const told = await eventually(async () => valuesOf(t("measure.filter"), (await said.innerText()).trim()));
+
+  const { bits, probes } = await infoOf("small.bloom");
+  assert.deepEqual([told.shape, numberOf(told.n), numberOf(told.bits), Number(told.k)], ["blocked", 500, bits, probes]);
+  await view.open(sealed);
+  await view.named(names[sealed]);
+  await view.rate("certified");
+  assert.equal(await page.getByRole("link", { name: t("inspect.measure") }).count(), 0);
+});
+
 // ---- another program at the same address ----
 
 /**
@@ -264,7 +359,7 @@ async function twoPrograms(page, given, { tells = true } = {}) {
         },
       });
     }
-    url.pathname = `/api/1/inspections/${given[number]}`;
+    url.pathname = ["/api/1/inspections", given[number], ...url.pathname.split("/").slice(5)].join("/");
     const said = await (await route.fetch({ url: String(url) })).json();
     return route.fulfill({ json: { ...said, ...session("another"), number } });
   };
@@ -401,7 +496,7 @@ for (const look of [{ language: "en" }, { language: "zh", width: 360, dark: true
     const view = new InspectView(page);
     await view.open(full);
     await view.rate("certified");
-    await becomes(() => page.locator(".plot svg").count(), 2);
+    await becomes(() => page.locator(".plot svg").count(), 5); // three of the last hour
     await noSidewaysScrolling(page);
     await noSeriousFindings(page);
   });

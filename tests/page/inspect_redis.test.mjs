@@ -89,6 +89,10 @@ test("An outage is reported with its time, and the last state stays", { limit: 6
   await view.live.waitFor();
 
   assert.equal(await view.alert.count(), 0);
+  const { samples } = await (await page.request.get(`/api/1/inspections/${fixed}/history`)).json();
+  const gaps = samples.filter((one) => one.keys === null);
+  assert.equal(gaps.length, 1, "the outage is a gap in the history");
+  assert.equal(rounded(samples.at(-1).rate), certified);
 });
 
 test("A scalable filter on a server shows its layers and their fill ratios", async (page) => {

@@ -63,11 +63,15 @@ class Panel {
   command = async () => (await this.place.locator("code").textContent()).trim().split(/ +/).slice(1);
 }
 
+/** The controls of the filter, which are the same for all panels. */
+const controls = (page) => page.getByRole("region", { name: en("play.controls"), exact: true });
+const filterField = (page, word) => controls(page).getByLabel(en(word), { exact: true });
+
 /** Opens the view and returns its three panels. */
 async function open(page, settings = {}) {
   await page.goto(`/#measure?${new URLSearchParams(settings)}`);
   const panels = ["analysis", "benchmark", "profile"].map((name) => new Panel(page, name));
-  await panels[0].start.waitFor();
+  await becomes(() => panels[1].start.isEnabled(), true); // the filter is planned
   return panels;
 }
 
@@ -84,14 +88,19 @@ async function planned(keys, rate) {
   return layouts.find((one) => one.layout === "classic");
 }
 
-const analysis = (n, runs, queries) => ({ "analysis.n": n, "analysis.runs": runs, "analysis.queries": queries });
+const analysis = (capacity, runs, queries) => ({
+  capacity,
+  rate: 0.01,
+  "analysis.runs": runs,
+  "analysis.queries": queries,
+});
 const long = analysis(1_000_000, 100, 100_000); // runs until it is cancelled
 const small = analysis(100, 2, 100); // finishes at once
 
 // ---- the analysis ----
 
 test("The expected curve matches the command's plan, and the analysis the command's", { limit: 60 }, async (page) => {
-  const [curve] = await open(page, { "analysis.n": "500", "analysis.p": "0.02", "analysis.shape": "classic" });
+  const [curve] = await open(page, { capacity: 500, rate: 0.02, layout: "classic" });
 
   const { heads, rows: expected } = await curve.numbers();
 
@@ -102,18 +111,26 @@ test("The expected curve matches the command's plan, and the analysis the comman
   assert(expected.at(-1)[0] >= 750, "one and a half times as many keys");
 
   for (const [settings, ...options] of [
-    [{}, "--layout", "split_block"],
-    [{ "analysis.shape": "classic", "analysis.hash": "murmur3" }, "--layout", "classic", "--hash", "murmur3"],
-    [{ "analysis.shape": "scheme:guava" }, "--scheme", "guava"],
+    [{ rate: 0.02, seed: 5 }, "-p", "2%", "--layout", "split_block", "--seed", "5"],
+    [
+      { rate: "", bits: 1500, probes: 3, layout: "classic" },
+      "-m",
+      "1500",
+      "-k",
+      "3",
+      "--layout",
+      "classic",
+      "--seed",
+      "0",
+    ],
+    [{ rate: 0.02, layout: "classic", hash: "murmur3" }, "-p", "2%", "--layout", "classic", "--hash", "murmur3"],
+    [{ rate: 0.02, scheme: "guava" }, "-p", "2%", "--scheme", "guava"],
   ]) {
-    const [one] = await open(page, {
-      ...{ ...analysis(200, 6, 3000), "analysis.p": "2%", "analysis.shape": "", "analysis.seed": "5" },
-      ...settings,
-    });
+    const [one] = await open(page, { ...analysis(200, 6, 3000), ...settings });
     await one.run();
 
     const { rows } = await one.numbers();
-    const usual = ["-n", "200", "-p", "0.02", "--runs", "6", "--queries", "3000", "--seed", "5"];
+    const usual = ["-n", "200", "--runs", "6", "--queries", "3000"];
     const measured = async (...words) => JSON.parse(await command(...words, "--json", "--no-progress"));
     const truth = await measured("analyze", ...usual, ...options);
     assert.deepEqual(
@@ -152,31 +169,29 @@ test("The chart shows how weak hashing departs from the curve of good hashes", w
 
 test("A link repeats the experiment, and its settings are typed by the reader", async (page, context) => {
   const [one] = await open(page);
-  const keys = one.field("play.capacity");
+  const keys = filterField(page, "play.capacity");
   await keys.focus();
   await page.keyboard.press("End");
   await page.keyboard.type("50");
-  await becomes(() => page.url(), /analysis\.n=100050$/);
+  await becomes(() => page.url(), /#measure\?capacity=100050&rate=0\.01$/);
   await focused(keys);
   await keys.fill("1000");
   await becomes(() => page.url(), /#measure$/); // the usual number
 
-  for (const [word, value] of [
-    ["play.capacity", "150"],
-    ["play.rate", "3%"],
-    ["measure.runs", "2"],
-    ["measure.queries", "400"],
-    ["measure.seed", "77"],
-  ])
-    await one.field(word).fill(value);
-  await one.field("play.layout").selectOption("split_block512");
+  await keys.fill("150");
+  await filterField(page, "play.rate").fill("3%");
+  await filterField(page, "play.seed").fill("77");
+  await filterField(page, "play.layout").selectOption("split_block512");
+  await one.field("measure.runs").fill("2");
+  await one.field("measure.queries").fill("400");
+  await becomes(() => page.url(), /seed=77.*queries=400/);
   await one.run();
 
   const other = await context.newPage();
   await other.goto(page.url());
   const again = new Panel(other, "analysis");
-  assert.equal(await again.field("play.capacity").inputValue(), "150");
-  assert.equal(await again.field("play.layout").inputValue(), "split_block512");
+  await becomes(() => filterField(other, "play.capacity").inputValue(), "150");
+  assert.equal(await filterField(other, "play.layout").inputValue(), "split_block512");
   await again.run();
   assert.deepEqual(await again.table(), await one.table());
 });
@@ -184,7 +199,7 @@ test("A link repeats the experiment, and its settings are typed by the reader", 
 const copies = { journey: true };
 test("Copying yields the table's numbers, on any scale and after a return", copies, async (page, context) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  const [one, , other] = await open(page, { ...small, "analysis.n": "150", "profile.n": "1000" });
+  const [one, , other] = await open(page, { ...small, capacity: 150, "profile.sizes": "1000" });
   for (const each of [one, other]) await each.run();
   const before = [await one.table(), await other.table()];
 
@@ -206,9 +221,9 @@ test("Copying yields the table's numbers, on any scale and after a return", copi
   await follow(page, en("nav.measure"));
   await other.figure.waitFor();
   assert.deepEqual([await one.table(), await other.table()], before);
-  assert.equal(await one.field("play.capacity").inputValue(), "150");
+  assert.equal(await filterField(page, "play.capacity").inputValue(), "150");
   await one.says("measure.done");
-  await becomes(() => page.url(), /analysis\.n=150.*profile\.n=1000/);
+  await becomes(() => page.url(), /capacity=150.*profile\.sizes=1000/);
 });
 
 test("A browser that does not allow copying is reported", async (page) => {
@@ -224,7 +239,7 @@ test("A browser that does not allow copying is reported", async (page) => {
 // ---- the benchmark and the profile ----
 
 test("A benchmark has a bar for each structure, and its title follows from the bars", { limit: 60 }, async (page) => {
-  const [, one] = await open(page, { "benchmark.sizes": "10, 20000" });
+  const [, one] = await open(page, { capacity: 20_000, rate: 0.01, layout: "classic", "benchmark.sizes": "10, 40000" });
 
   await one.run(50);
 
@@ -232,7 +247,7 @@ test("A benchmark has a bar for each structure, and its title follows from the b
   const structures = ["filter", "list", "sorted", "hash_set"].map((s) => en(`measure.structure.${s}`));
   assert.deepEqual(
     rows.map(([keys, structure]) => [keys, structure]),
-    [10, 20_000].flatMap((keys) => structures.map((structure) => [keys, structure])),
+    [10, 20_000, 40_000].flatMap((keys) => structures.map((structure) => [keys, structure])),
   );
   for (const [, , median, low, high] of rows) assert(0 < low && low <= median && median <= high);
   const at = (keys, structure) => rows.find(([k, s]) => k === keys && s === en(`measure.structure.${structure}`));
@@ -251,7 +266,7 @@ test("A benchmark has a bar for each structure, and its title follows from the b
 });
 
 test("A profile has a bar for each number of keys, and its parts add up to the total", { limit: 60 }, async (page) => {
-  const [, , one] = await open(page, { "profile.n": "1000, 200 000", "profile.shape": "classic" });
+  const [, , one] = await open(page, { capacity: 1000, rate: 0.01, layout: "classic", "profile.sizes": "200 000" });
 
   await one.run(50);
 
@@ -265,16 +280,16 @@ test("A profile has a bar for each number of keys, and its parts add up to the t
     assert(hash > 0 && probe > 0 && memory >= 0);
     assert(Math.abs(hash + probe + memory - total) < 1e-9 * total);
   }
-  const last = rows.at(-1);
-  const part = ["hash", "probe", "memory"][[2, 3, 4].reduce((a, b) => (last[b] > last[a] ? b : a)) - 2];
+  const [own] = rows;
+  const part = ["hash", "probe", "memory"][[2, 3, 4].reduce((a, b) => (own[b] > own[a] ? b : a)) - 2];
   const told = valuesOf(en(`measure.profile.title.${part}`), await one.title.textContent());
-  assert(Math.abs(numberOf(told.total) - last[5]) < 0.06);
+  assert(Math.abs(numberOf(told.total) - own[5]) < 0.06);
 });
 
 // ---- jobs ----
 
 test("Partial results appear while the experiment runs, and Cancel ends the job", async (page) => {
-  const [first, second] = await open(page, { ...long, "benchmark.sizes": "10" });
+  const [first, second] = await open(page, { ...analysis(20_000, 100, 1_000_000), "benchmark.sizes": "" });
   const job = await first.begin();
   await eventually(async () => {
     const { runs, all } = valuesOf(en("measure.analysis.sofar"), await first.title.textContent());
@@ -363,18 +378,13 @@ test("After a restart of the server, the page reports the lost experiment and wh
 test("Invalid input is reported beside its field, once", { expects: [/status of 4/], limit: 60 }, async (page) => {
   const [analysis, benchmark, profile] = await open(page);
   for (const [one, word, typed, said] of [
-    [analysis, "play.capacity", "-3", /a whole number.*-3/],
-    [analysis, "play.capacity", "many", /a whole number.*many/],
-    [analysis, "play.capacity", "2000000", /at most 1,000,000/],
-    [analysis, "play.rate", "200%", /between 0 and 1.*2/],
     [analysis, "measure.runs", "0", /1 to 100/],
     [analysis, "measure.queries", "x", /1 to 1,000,000/],
-    [analysis, "measure.seed", "-1", /digits/],
     [benchmark, "measure.sizes", "10, 0", /1 to 1,000,000/],
     [benchmark, "measure.sizes", "10, abc", /whole numbers.*not a number: abc/],
-    [profile, "play.capacity", "10,,20", /whole numbers.*missing/],
-    [profile, "play.capacity", "200 000 000", /too large/],
-    [profile, "play.rate", "0", /between 0 and 1/],
+    [benchmark, "measure.sizes", "1,2,3,4,5,6", /one to six/],
+    [profile, "measure.sizes", "10,,20", /whole numbers.*missing/],
+    [profile, "measure.sizes", "200 000 000", /too large/],
   ]) {
     const field = one.field(word);
     const isInvalid = () => field.getAttribute("aria-invalid");
@@ -390,12 +400,77 @@ test("Invalid input is reported beside its field, once", { expects: [/status of 
     await field.fill(usual);
     await becomes(isInvalid, "false");
   }
+
+  const keys = filterField(page, "play.capacity");
+  await keys.fill("many");
+  await page.getByText(en("measure.filter.none")).waitFor();
+  for (const one of [analysis, benchmark, profile]) assert(await one.start.isDisabled());
+  assert.equal(await keys.getAttribute("aria-invalid"), "true");
+  await keys.fill("2000000");
+  await analysis.start.click();
+  await becomes(analysis.place.getByRole("alert"), /at most 1,000,000/);
+});
+
+// ---- the filter ----
+
+/** The values of the sentence about the filter, once the filter is planned. */
+const statement = (page) =>
+  eventually(async () => valuesOf(en("measure.filter"), (await controls(page).getByRole("status").innerText()).trim()));
+
+test("The filter of Play is measured by all experiments, and returns to Play", { limit: 90 }, async (page) => {
+  const requests = [];
+  page.on("request", (asked) => asked.url().endsWith("/api/1/jobs") && requests.push(asked.postDataJSON()));
+  const wanted = { layout: "blocked", hash: "murmur3", capacity: 700, bits: 8192, probes: 4 };
+  await page.goto(`/#play?${new URLSearchParams(wanted)}`);
+  await page.getByRole("link", { name: en("play.measure") }).click();
+  const panels = ["analysis", "benchmark", "profile"].map((name) => new Panel(page, name));
+
+  const { shape, n, bits, k } = await statement(page);
+  await panels[0].field("measure.runs").fill("1");
+  await panels[0].field("measure.queries").fill("100");
+  await panels[1].field("measure.sizes").fill("10");
+  await panels[2].field("measure.sizes").fill("5000");
+  for (const one of panels) await one.run(30);
+
+  assert.deepEqual([shape, n, bits, k], ["blocked", "700", "8,192", "4"]);
+  const [analysis, benchmark, profile, other] = requests;
+  for (const one of [analysis, benchmark, profile]) assert.deepEqual(one.filter, wanted);
+  assert.deepEqual(benchmark.sizes, [10, 700]);
+  assert.deepEqual([other.kind, other.filter.capacity, other.filter.layout], ["profile", 5000, "blocked"]);
+  assert.deepEqual(
+    (await panels[2].numbers()).rows.map(([keys, bytes]) => [keys, keys === 700 ? bytes : 0]),
+    [
+      [700, 1024],
+      [5000, 0],
+    ],
+  );
+  await page.getByRole("link", { name: en("learn.card.play") }).click();
+  await becomes(() => page.url(), /#play\?.*capacity=700.*bits=8192/);
+});
+
+test("Experiments that do not support a filter say so", async (page) => {
+  const [analysis, benchmark, profile] = await open(page, { layout: "counting", capacity: 100, rate: 0.1 });
+  await analysis.place.getByText(en("measure.analysis.counting")).waitFor();
+  assert.deepEqual(await Promise.all([analysis, benchmark, profile].map((one) => one.start.isEnabled())), [
+    false,
+    true,
+    true,
+  ]);
+
+  await page.goto("/#measure?scheme=pharo&capacity=100&rate=0.1");
+  await profile.place.getByText(en("measure.profile.scheme")).waitFor();
+  await becomes(() => analysis.start.isEnabled(), true);
+  assert.deepEqual(await Promise.all([analysis, benchmark, profile].map((one) => one.start.isEnabled())), [
+    true,
+    true,
+    false,
+  ]);
 });
 
 // ---- accessibility ----
 
 test("The view is accessible and fits: wide and narrow, light and dark, in both languages", weak, async (page) => {
-  const settings = { ...analysis(200, 3, 500), "benchmark.sizes": "10,1000", "profile.n": "1000,100000" };
+  const settings = { ...analysis(200, 3, 500), "benchmark.sizes": "10,1000", "profile.sizes": "1000,100000" };
   for (const one of await open(page, settings)) {
     await one.start.click();
     await one.done(30);

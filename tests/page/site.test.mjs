@@ -48,7 +48,10 @@ test("A filter of the page is a file for the command, and the reverse", { journe
   const maybe = [];
   for (const one of all) if ((await view.ask(one)) === "maybe") maybe.push(one);
   await view.download(at("made.bloom"));
-  assert.deepEqual((await command("check", "made.bloom", "-", { input: `${all.join("\n")}\n` })).split("\n").slice(0, -1), maybe);
+  assert.deepEqual(
+    (await command("check", "made.bloom", "-", { input: `${all.join("\n")}\n` })).split("\n").slice(0, -1),
+    maybe,
+  );
 
   await command("build", "-o", "built.bloom", "-n", "100", "-p", "0.001", { input: "alice\nbob\n" });
   await page.getByLabel("Open a file").setInputFiles(at("built.bloom"));
@@ -60,13 +63,13 @@ test("A filter of the page is a file for the command, and the reverse", { journe
 });
 
 test("An experiment runs in the browser, can be cancelled, and the next one starts", { limit: 60, journey: true }, async (page) => {
-  await page.goto("/#measure?n=1000&p=1%25");
-  const panel = page.locator("section").first();
+  await page.goto("/#measure?capacity=1000&rate=0.01");
+  const panel = page.getByRole("region", { name: en("measure.analysis.ask"), exact: true });
   const start = panel.getByRole("button", { name: en("measure.start"), exact: true });
   await start.click();
   await becomes(panel.locator("form [role=status]"), en("measure.done"), 40);
   assert((await tableOf(panel.locator("figure"))).length > 5);
-  const benchmark = page.locator("section").nth(1);
+  const benchmark = page.getByRole("region", { name: en("measure.benchmark.ask"), exact: true });
   await benchmark.getByRole("button", { name: en("measure.start"), exact: true }).click();
   await benchmark.getByRole("button", { name: en("measure.cancel"), exact: true }).click();
   await becomes(benchmark.locator("form [role=status]"), en("measure.cancelled"));
@@ -154,11 +157,25 @@ nodeTest("The module answers each request as the native API does", { skip }, asy
       for (const body of [keys, strangers]) await same("POST", "/api/1/filters/ID/ask", body);
       await same("POST", "/api/1/filters/ID/remove", JSON.stringify({ key: "Madrid" }));
       await same("POST", "/api/1/filters/ID/search", JSON.stringify({ count: 20000, seed: "4" }));
-      for (const part of ["", "/steps", "/cells?from=0&count=5000", "/fill?ranges=7", "/curve", "/file", "/keys?from=0&count=9"]) {
+      for (const part of [
+        "",
+        "/steps",
+        "/cells?from=0&count=5000",
+        "/fill?ranges=7",
+        "/curve",
+        "/file",
+        "/keys?from=0&count=9",
+      ]) {
         await same("GET", `/api/1/filters/ID${part}`);
       }
     }
-    const job = JSON.stringify({ kind: "analysis", filter: { capacity: 400, rate: 0.05 }, runs: 5, queries: 20000, seed: "2" });
+    const job = JSON.stringify({
+      kind: "analysis",
+      filter: { capacity: 400, rate: 0.05 },
+      runs: 5,
+      queries: 20000,
+      seed: "2",
+    });
     const id = JSON.parse(here.handle("POST", "/api/1/jobs", job).body).id;
     here.run(id);
     const far = JSON.parse((await there.handle("POST", "/api/1/jobs", job)).body).id;

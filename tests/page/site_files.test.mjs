@@ -7,7 +7,7 @@ import fs from "node:fs";
 import path from "node:path";
 import process from "node:process";
 import { test as nodeTest } from "node:test";
-import { becomes, inFirefox, eventually, gone, playground, source, words } from "./browser.mjs";
+import { becomes, eventually, gone, inFirefox, playground, source, words } from "./browser.mjs";
 import { fileOf } from "./play_view.mjs";
 import { moduleOf } from "./site_module.mjs";
 

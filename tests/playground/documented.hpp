@@ -54,8 +54,9 @@ inline std::map<std::string, std::vector<json>> documented() {
 
 // Fields that the document declares nullable, in addition to those it shows as null.
 inline const std::regex may_be_null(
-    "PARAMS\\.scheme|PLAN\\.(probes|layouts)|HISTORY\\.steps|KEY\\.(truth|numbers)|ASKED\\.false_positives|"
-    "FACTS\\.(keys|counted|estimated\\.(value|sigma)|window|keys_left)|"
+    "PARAMS\\.scheme|PLAN\\.(probes|layouts)|LOG\\.steps|KEY\\.(truth|numbers)|ASKED\\.false_positives|"
+    "HISTORY\\.(keys_per_second|full_in|samples\\[\\]\\.(keys|rate))|FACTS\\.(keys|counted|estimated\\.(value|sigma)|"
+    "window|keys_left)|"
     "INSPECTION\\.(changed_at|file_bytes|measured|forecast|growth|shards|nodes|heat|"
     "histogram(\\.(expected|chance|fits))?)");
 

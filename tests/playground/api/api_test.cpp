@@ -1,9 +1,11 @@
 // The API as a client sees it: the status and the JSON of its answers to requests.
 #include "playground/visitor.hpp"
 
+#include <chrono>
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace bloomery_tests {
@@ -194,6 +196,10 @@ TEST(Api, ARequestThatCannotBeServedIsRefusedInWords) {
              {"POST jobs", R"({"kind": "nothing"})", 400},
              {"POST jobs", R"({"kind": "benchmark", "sizes": []})", 400},
              {"POST jobs", R"({"kind": "benchmark", "sizes": [0]})", 400},
+             {"POST jobs", R"({"kind": "benchmark", "filter": 3})", 400},
+             {"POST jobs", R"({"kind": "benchmark", "filter": {"capacity": 5, "grows": true}})", 409},
+             {"POST jobs", R"({"kind": "benchmark", "filter": {"window_keys": 5}})", 409},
+             {"POST jobs", R"({"kind": "benchmark", "filter": {"capacity": 5, "rate": 1e-300}})", 413},
              {"POST jobs", R"({"kind": "analysis"})", 400},
              {"POST jobs", R"({"kind": "analysis", "filter": {"grows": true}})", 409},
              {"POST jobs", R"({"kind": "analysis", "filter": {"capacity": 2000000}})", 413},
@@ -202,6 +208,7 @@ TEST(Api, ARequestThatCannotBeServedIsRefusedInWords) {
              {"POST jobs", R"({"kind": "profile", "filter": {"scheme": "pharo", "capacity": 5}})", 409},
              {"POST jobs", R"({"kind": "profile", "filter": {"capacity": 1000000000}})", 413},
              {"GET inspections/0", "", 404},
+             {"GET inspections/0/history", "", 404},
              {"GET inspections/x", "", 400},
              {"POST filters", R"({"capacity": 1000000000, "rate": 0.01})", 413},
              {"POST filters", R"({"layout": "counting", "capacity": 10})", 201},
@@ -381,6 +388,26 @@ TEST(Api, ADownloadedFilterCanBeOpenedAgain) {
   EXPECT_EQ(v.post_text("files", file, 201)["filter"]["bits"], 150'000'000);
 
   expect_words(v.post_text("files", std::string(bloomery::playground::demo_api::most_file + 1, ' '), 413));
+}
+
+TEST(Api, ABenchmarkMeasuresTheFilterOfTheRequest) {
+  visitor v;
+  const json wanted = {{"layout", "classic"}, {"hash", "murmur3"}, {"capacity", 100}, {"bits", 2048}, {"probes", 3}};
+  const std::string id =
+      v.post("jobs", {{"kind", "benchmark"}, {"filter", wanted}, {"sizes", {50, 100}}}, 202)["id"].get<std::string>();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (v.get("jobs/" + id)["state"] != "done" && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+
+  const json sizes = v.get("jobs/" + id)["result"]["sizes"];
+
+  ASSERT_EQ(sizes.size(), 2);
+  EXPECT_EQ(sizes[1]["filter"], v.post("plans", wanted)["filter"]);
+  const json smaller = {{"layout", "classic"}, {"hash", "murmur3"}, {"capacity", 50}};
+  expect_contains(sizes[0]["filter"], smaller);
+  EXPECT_LT(sizes[0]["filter"]["bits"], 2048);
+  EXPECT_NEAR(sizes[0]["filter"]["rate"].get<double>(), sizes[1]["filter"]["rate"].get<double>(), 1e-12);
 }
 
 TEST(Api, LongRequestsEndWithTheProgram) {

@@ -28,6 +28,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -207,6 +208,11 @@ TEST_F(InspectedFile, ThatVanishesIsStillShownUntilItIsBack) {
   const json back = ready(*i);
 
   EXPECT_EQ(gone["facts"], before["facts"]);
+  const json past = i->past(0)["samples"];
+  ASSERT_EQ(past.size(), 3);
+  EXPECT_EQ(past[0]["keys"], before["keys"]);
+  EXPECT_EQ(past[1]["keys"], nullptr);
+  EXPECT_EQ(past[2]["rate"], before["certified"]);
   EXPECT_GE(gone["failed_at"], before["changed_at"]);
   EXPECT_EQ(back["facts"], before["facts"]);
   EXPECT_EQ(back["changed_at"], before["changed_at"]);
@@ -301,6 +307,29 @@ TEST_F(InspectedFile, OfATimeWindowExpiresKeysWithoutWriters) {
   EXPECT_EQ(seen["certified"], 0);
 }
 
+// As `bloomery add` does it in intervals.
+TEST_F(InspectedFile, ThatGrowsIsFullInTheTimeThatItsKeysLeftTake) {
+  any_filter::create(path, usual()).close();
+  const auto i = inspect();
+  ready(*i);
+  const auto end = std::chrono::steady_clock::now() + 30s;
+  json past = i->past(0);
+
+  for (std::uint64_t added = 0; past["keys_per_second"].is_null(); added += 20) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << past;
+    any_filter writer = any_filter::open(path, {.mode = bloomery::access::read_write});
+    insert(writer, added, 20);
+    writer.close();
+    std::this_thread::sleep_for(200ms);
+    past = i->past(0);
+  }
+
+  const double pace = past["keys_per_second"].get<double>();
+  EXPECT_GT(pace, 40);
+  EXPECT_LT(pace, 120);
+  EXPECT_NEAR(past["full_in"].get<double>() * pace, 19'000, 1100);
+}
+
 TEST_F(InspectedFile, WasChangedWhenItsTimeSays) {
   made(1000).save(path);
   const auto then = std::chrono::file_clock::now() - 48h;
@@ -327,6 +356,13 @@ TEST_F(InspectedFile, IsDocumented) {
   for (const char* number : {"0", "1", "2"}) {
     const json seen = json::parse(answers.handle({"GET", std::string("/api/1/inspections/") + number, {}, ""}).body);
     known.check(seen, "INSPECTION");
+    const std::string past = std::string("/api/1/inspections/") + number + "/history";
+    const json history = json::parse(answers.handle({"GET", past, {}, ""}).body);
+    known.check(history, "HISTORY");
+    ASSERT_EQ(history["samples"].size(), 1);
+    EXPECT_EQ(history["samples"][0]["keys"], seen["keys"]);
+    const std::string at = std::to_string(history["samples"][0]["at"].get<std::uint64_t>() + 60'000);
+    EXPECT_EQ(json::parse(answers.handle({"GET", past, {{"after", at}}, ""}).body)["samples"], json::array());
     EXPECT_EQ(seen["session"], json::parse(answers.handle({"GET", "/api/1/about", {}, ""}).body)["session"]);
   }
 }

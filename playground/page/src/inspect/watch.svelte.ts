@@ -1,5 +1,5 @@
 // The latest state of one inspected filter. Each answer of the API is followed by the next request.
-import { api, ApiError, type About, type Inspection } from "../lib/api";
+import { api, ApiError, type About, type History, type Inspection } from "../lib/api";
 
 /** An answer with the session of the program that gave it; a restarted program has another session. */
 export type OfProgram<T> = T & { session?: string };
@@ -15,8 +15,12 @@ export function speaksOf(answer: OfProgram<Partial<Named>>, named: Named, sessio
   );
 }
 
+/** Milliseconds between requests for new samples, as often as the program takes one. */
+const between = 5000;
+
 export class Watch {
   known = $state.raw<Inspection>();
+  past = $state.raw<History | null>(null);
   /** The error that stops updates. */
   lost = $state.raw<ApiError | null>(null);
   #left = new AbortController();
@@ -31,6 +35,7 @@ export class Watch {
   /** For onMount; the returned function ends it. */
   open = (): (() => void) => {
     void this.#follow();
+    void this.#remember();
     return () => this.#left.abort();
   };
 
@@ -62,8 +67,33 @@ export class Watch {
       }
     }
   }
+
+  /** The program keeps the samples; only new ones are sent. */
+  async #remember(): Promise<void> {
+    const { signal } = this.#left;
+    while (!signal.aborted) {
+      // The latest sample is replaced until its 5 seconds are over.
+      const before = this.past?.samples.slice(0, -1) ?? [];
+      try {
+        const said: OfProgram<Partial<Named> & Partial<History>> = await api.history(
+          this.named.number,
+          before.at(-1)?.at ?? 0,
+          signal,
+        );
+        const { samples = [], keys_per_second = null, full_in = null } = said;
+        const oldest = (samples.at(-1)?.at ?? 0) - 3_600_000;
+        const known = speaksOf(said, this.named, this.session) && samples.length > 0;
+        const all = [...before.filter((s) => s.at >= oldest), ...samples];
+        this.past = known ? { samples: all, keys_per_second, full_in } : null;
+      } catch (e) {
+        if (signal.aborted) return;
+        if (!(e instanceof ApiError)) throw e; // #follow() reports it
+      }
+      await pause(between);
+    }
+  }
 }
 
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 1000));
+function pause(milliseconds = 1000): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

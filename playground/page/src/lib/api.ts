@@ -229,7 +229,7 @@ export interface Bar {
 
 export interface Benchmark {
   rounds: number;
-  sizes: { keys: number; bars: Bar[] }[];
+  sizes: { keys: number; filter: Params; bars: Bar[] }[];
 }
 
 export interface Profile {
@@ -290,6 +290,23 @@ export interface Inspection extends Partial<Seen> {
   error: Problem | null;
   failed_at: number | null;
   changed_at: number | null;
+}
+
+/** A reading of an inspected filter; null: it could not be read from then on. */
+export interface Sample {
+  /** Milliseconds since 1970. */
+  at: number;
+  keys: number | null;
+  /** The exact FPR. */
+  rate: number | null;
+}
+
+/** How an inspected filter changed during the last hour. */
+export interface History {
+  samples: Sample[];
+  keys_per_second: number | null;
+  /** Seconds. */
+  full_in: number | null;
 }
 
 export interface About {
@@ -487,6 +504,8 @@ export const api = {
   cancel: async (id: string) => void (await send(program, "DELETE", `jobs/${id}`, undefined, undefined, true)),
   inspect: (number: number, after: number, signal?: AbortSignal) =>
     ofProgram<Inspection>("GET", `inspections/${number}?after=${after}`, undefined, signal),
+  history: (number: number, after: number, signal?: AbortSignal) =>
+    ofProgram<History>("GET", `inspections/${number}/history?after=${after}`, undefined, signal),
   /** Inspects a file of the reader; null: the program inspects the files that it was started with. */
   inspectFile: inspect
     ? async (file: File) => (await checked(inspect!(file), broken)).json() as Promise<{ number: number }>

@@ -51,8 +51,8 @@ export async function toQuery(
   return text.length > most_characters ? { query, whole: false } : { query: { ...query, steps: text }, whole: true };
 }
 
-/** Null: the query describes no filter. Throws if its steps cannot be read. */
-export async function fromQuery(query: URLSearchParams): Promise<{ wanted: Wanted; steps: Step[] } | null> {
+/** The parameters in a query; null: it describes no filter. */
+export function wantedFrom(query: URLSearchParams): Wanted | null {
   const wanted: Wanted = {};
   for (const name of names) if (query.get(name)) wanted[name] = query.get(name)!;
   for (const name of numbers) {
@@ -60,7 +60,13 @@ export async function fromQuery(query: URLSearchParams): Promise<{ wanted: Wante
     if (query.get(name) && Number.isFinite(n)) wanted[name] = n;
   }
   if (query.get("grows") === "true") wanted.grows = true;
-  if (Object.keys(wanted).length === 0) return null;
+  return Object.keys(wanted).length === 0 ? null : wanted;
+}
+
+/** Null: the query describes no filter. Throws if its steps cannot be read. */
+export async function fromQuery(query: URLSearchParams): Promise<{ wanted: Wanted; steps: Step[] } | null> {
+  const wanted = wantedFrom(query);
+  if (!wanted) return null;
   const steps = query.get("steps");
   if (steps) return { wanted, steps: JSON.parse(await unpacked(steps)) as Step[] };
   const keys = query.get("keys");

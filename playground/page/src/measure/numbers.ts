@@ -1,6 +1,6 @@
 // Large round numbers in short form, in the reader's language: "28.5M", "2850万".
 import { count } from "../lib/numbers";
-import { typedNumber } from "../lib/typed";
+import { typedNumber, typedNumbers } from "../lib/typed";
 import { currentLanguage, t } from "../lib/words.svelte";
 
 export function short(n: number): string {
@@ -32,8 +32,15 @@ export function keysOf(n: number): string {
   return t(n === 1 ? "measure.keys.one" : "measure.keys", { keys: count(n) });
 }
 
+/** The filter's own number of keys and those of a list, which may be empty, in ascending order. */
+export function sizesOf(own: number, text: string): number[] {
+  const others = text.trim() === "" ? [] : typedNumbers(text);
+  return [...new Set([own, ...others])].sort((a, b) => a - b);
+}
+
 /** The error message for a list with an invalid number. */
 export function noNumber(text: string): string | undefined {
+  if (text.trim() === "") return undefined;
   const wrong = text.split(/[,，、;]/).find((one) => !Number.isFinite(typedNumber(one)));
   if (wrong === undefined) return undefined;
   return wrong.trim() === "" ? t("measure.typed.missing") : t("measure.typed.none", { typed: wrong.trim() });
