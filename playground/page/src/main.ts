@@ -3,6 +3,7 @@
 import { mount } from "svelte";
 import App from "./App.svelte";
 import { begin } from "./lib/words.svelte";
+import "./typeface.css";
 import "./style.css";
 
 void begin().then(() => mount(App, { target: document.getElementById("app")! }));
