@@ -381,6 +381,58 @@ test(
   },
 );
 
+// ---- numbers --------------------------------------------------------------------------------------------------------
+
+test("Numbers are written as English readers write them: 1,000,000, 5%, 64 KiB", { limit: 60 }, async (page) => {
+  await allDone(page);
+  const places = [
+    ...Array.from({ length: last }, (_, i) => `learn/${i + 1}`),
+    "play?capacity=1000000&rate=0.01",
+    "measure",
+    "inspect/0",
+  ];
+  for (const place of places) {
+    await page.goto(`/#${place}`);
+    const [view, part] = place.split(/[/?]/);
+    const ready =
+      view === "learn" ? page.getByText(words("en")(`learn.${part}.rule`)) : page.locator("main :is(canvas, svg)");
+    await ready.first().waitFor();
+    const told = await page.evaluate(() => {
+      const fields = [...document.querySelectorAll("main input:not([type=range])")];
+      const shown = fields.flatMap((one) => [one.value, one.placeholder]);
+      const copy = document.querySelector("main").cloneNode(true);
+      for (const one of copy.querySelectorAll("code, details, style, .chain")) one.remove();
+      return [...copy.querySelectorAll("*")]
+        .flatMap((one) => [...one.childNodes])
+        .filter((one) => one.nodeType === Node.TEXT_NODE)
+        .map((one) => one.textContent)
+        .concat(shown);
+    });
+    assert(told.some((text) => /\d/.test(text)));
+    for (const text of told) assert.doesNotMatch(text, /\d{5}|\d\s%|\d(B|[KMG]i?B|ms|s)\b/, `${place}: ${text}`);
+  }
+});
+
+test("A number in a field may be edited as it is shown", { expects: [/status of 400/] }, async (page) => {
+  const t = words("en");
+  await page.goto("/#measure");
+  const keys = page.locator("section").first().getByLabel(t("play.capacity"));
+  await becomes(() => keys.inputValue(), "1,000");
+  await keys.press("End");
+  await page.keyboard.type("0");
+  assert.equal(await keys.inputValue(), "1,0000");
+  await becomes(() => page.url(), /analysis\.n=10000$/);
+  assert.equal(await keys.getAttribute("aria-invalid"), "false");
+  await keys.press("Tab");
+  assert.equal(await keys.inputValue(), "10,000");
+  await keys.fill("1,5");
+  await becomes(() => keys.getAttribute("aria-invalid"), "true");
+  const sizes = page.getByLabel(t("measure.sizes"));
+  await sizes.fill("10; 1,000,00");
+  await sizes.press("Enter");
+  await page.getByText(t("measure.typed.none", { typed: "1,000,00" })).waitFor();
+});
+
 // ---- projector mode -------------------------------------------------------------------------------------------------
 
 test("Projector mode has a button, a key and a link, and the browser remembers it", async (page) => {
