@@ -441,8 +441,8 @@ test("Projector mode has a button, a key and a link, and the browser remembers i
   const root = () => page.evaluate(() => parseFloat(getComputedStyle(document.documentElement).fontSize));
   const is = async (on) => {
     await becomes(() => button.getAttribute("aria-pressed"), String(on));
-    assert.equal(await article(page).locator(".intro").isVisible(), !on);
-    assert.equal(await page.locator("footer").isVisible(), !on);
+    await becomes(() => article(page).locator(".intro").isVisible(), !on);
+    await becomes(() => page.locator("footer").isVisible(), !on);
   };
   await page.goto("/#learn/3");
   await is(false);
