@@ -42,3 +42,14 @@ test("Chinese texts have Chinese punctuation between Chinese words", () => {
   for (const [key, text] of Object.entries(textsOf("zh.json")))
     assert.doesNotMatch(text, /\p{Script=Han} ?[,;:?!]/u, key);
 });
+
+test("Chapters 1 to 4 take a first-time reader less than three minutes", () => {
+  const chapters = /^learn\.[1-4]\.(?!title$)/;
+  const answers = "no added added shared no false".split(" ").map((name) => `learn.said.${name}`);
+  const labels = ["learn.do", "learn.rule"].flatMap((name) => [name, name, name, name]);
+  const read = [...Object.keys(english).filter((name) => chapters.test(name)), ...answers, ...labels];
+  const words = read.map((name) => english[name].match(/[\p{L}\p{N}{}’.%]+/gu).length).reduce((sum, n) => sum + n);
+  const actions = 9; // three lookups, two keys added, one question, three times Next
+  const seconds = (60 * words) / 230 + 5 * actions;
+  assert(words > 300 && seconds < 180, `${words} words and ${actions} actions take ${seconds.toFixed()} s`);
+});

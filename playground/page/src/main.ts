@@ -2,6 +2,8 @@
 // view; bits/ draws a filter's bits; components/ is shared by views, and lib/ has no components.
 import { mount } from "svelte";
 import App from "./App.svelte";
+import { begin } from "./lib/words.svelte";
+import "./typeface.css";
 import "./style.css";
 
-mount(App, { target: document.getElementById("app")! });
+void begin().then(() => mount(App, { target: document.getElementById("app")! }));

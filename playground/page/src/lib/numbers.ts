@@ -50,7 +50,7 @@ export function bytes(n: number): string {
     n /= 1024;
     ++unit;
   }
-  return `${Number(n.toPrecision(3))}\u202f${units[unit]}`;
+  return `${Number(n.toPrecision(3))}\u00a0${units[unit]}`;
 }
 
 /** A key as text; control characters are escaped. */

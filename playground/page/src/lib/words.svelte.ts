@@ -1,11 +1,17 @@
-// Texts in the reader's language. All texts are in texts/*.json; {names} in them are replaced here.
-import en from "../texts/en.json";
-import zh from "../texts/zh.json";
+// Texts in the reader's language. All texts are in texts/*.json; {names} in them are replaced here. Only the table of
+// the current language is loaded.
+import type en from "../texts/en.json";
 
 export type Language = "en" | "zh";
 export type Word = keyof typeof en;
+type Table = Record<Word, string>;
 
-const texts: Record<Language, Record<Word, string>> = { en, zh };
+const tables: Record<Language, () => Promise<{ default: Table }>> = {
+  en: () => import("../texts/en.json"),
+  zh: () => import("../texts/zh.json"),
+};
+/** Milliseconds until a table that could not be loaded is requested again. */
+const pause = 1500;
 
 function first(): Language {
   const kept = localStorage.getItem("language");
@@ -14,19 +20,48 @@ function first(): Language {
 }
 
 let language = $state<Language>(first());
-document.documentElement.lang = first() === "zh" ? "zh-Hans" : "en";
+let table = $state.raw<Table>();
+/** The language that was chosen last; its table may still be on its way. */
+let wanted: Language = first();
+document.documentElement.lang = tagOf(wanted);
 
 export function currentLanguage(): Language {
   return language;
 }
 
-export function speak(other: Language): void {
-  language = other;
+/** The language as HTML names it. */
+export function tagOf(one: Language): string {
+  return one === "zh" ? "zh-Hans" : "en";
+}
+
+/** Loads the texts of the first language. No component may be shown before. */
+export function begin(): Promise<void> {
+  return show(wanted);
+}
+
+/** Switches to another language. The page keeps the current one until the texts are there. */
+export function speak(other: Language): Promise<void> {
+  wanted = other;
   localStorage.setItem("language", other);
-  document.documentElement.lang = other === "zh" ? "zh-Hans" : "en";
+  return show(other);
+}
+
+async function show(next: Language): Promise<void> {
+  while (wanted === next) {
+    try {
+      const texts = (await tables[next]()).default;
+      if (wanted !== next) return;
+      table = texts;
+      language = next;
+      document.documentElement.lang = tagOf(next);
+      return;
+    } catch {
+      await new Promise((done) => setTimeout(done, pause));
+    }
+  }
 }
 
 /** The text of a name: t("play.added", { key: "Madrid" }). */
 export function t(name: Word, values: Record<string, string | number> = {}): string {
-  return texts[language][name].replace(/\{(\w+)\}/g, (all, key: string) => (key in values ? String(values[key]) : all));
+  return table![name].replace(/\{(\w+)\}/g, (all, key: string) => (key in values ? String(values[key]) : all));
 }

@@ -1,6 +1,6 @@
 // Large round numbers in short form, in the reader's language: "28.5M", "2850万".
 import { count } from "../lib/numbers";
-import { typedNumber, typedNumbers } from "../lib/typed";
+import { typedNumber, typedNumbers, typedParts } from "../lib/typed";
 import { currentLanguage, t } from "../lib/words.svelte";
 
 export function short(n: number): string {
@@ -41,7 +41,7 @@ export function sizesOf(own: number, text: string): number[] {
 /** The error message for a list with an invalid number. */
 export function noNumber(text: string): string | undefined {
   if (text.trim() === "") return undefined;
-  const wrong = text.split(/[,，、;]/).find((one) => !Number.isFinite(typedNumber(one)));
+  const wrong = typedParts(text).find((one) => !Number.isFinite(typedNumber(one)));
   if (wrong === undefined) return undefined;
   return wrong.trim() === "" ? t("measure.typed.missing") : t("measure.typed.none", { typed: wrong.trim() });
 }
