@@ -223,6 +223,27 @@ test("Nothing moves when the typeface arrives", async (page) => {
   assert((await page.evaluate(() => globalThis.shifted)) < 0.001);
 });
 
+for (const [width, height] of [
+  [1280, 800],
+  [360, 740],
+]) {
+  test(`Nothing moves while a chapter is loaded: ${width} x ${height}`, { width, height }, async (page) => {
+    await page.addInitScript(() => {
+      globalThis.shifted = 0;
+      new PerformanceObserver((list) => {
+        for (const one of list.getEntries()) globalThis.shifted += one.value;
+      }).observe({ type: "layout-shift", buffered: true });
+    });
+    for (const chapter of [1, 4]) {
+      await page.goto("about:blank");
+      await page.goto(`/#learn/${chapter}`);
+      await page.locator(".bits canvas[data-size]").waitFor();
+      await pause(500);
+      assert.equal(await page.evaluate(() => globalThis.shifted), 0, `chapter ${chapter}`);
+    }
+  });
+}
+
 test("Chinese text has the quotation marks of its own font", { language: "zh" }, async (page) => {
   await page.goto("/#learn/4");
   await page.locator("h1").waitFor();

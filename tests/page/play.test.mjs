@@ -291,6 +291,7 @@ test("Counting filters, windows and scalable filters have controls of their own"
   assert.equal(await view.ask("alice"), "no");
 
   await view.open("/#play?grows=true&capacity=20&rate=0.05");
+  await view.told(/New filter/);
   await view.press("Add random addresses");
   await view.shows(/^in [2-9] layers$/);
   await becomes(() => view.button("Download").isDisabled(), true);
