@@ -236,7 +236,7 @@ export function playground({ filters = [], site } = {}) {
    *   language               "en" or "zh": that of the browser
    *   dark, reducedMotion    the system's preferences
    *   expects                patterns of expected console errors: [/status of 409/]
-   *   limit                  seconds until the test counts as hanging; 30, and twice the time in Firefox
+   *   limit                  seconds until the test counts as hanging; 30. Firefox, which is slower, has four times the limit
    *   journey                true: a main path through the page, which runs in each browser
    *   context                other options of Playwright's newContext()
    */
@@ -246,7 +246,7 @@ export function playground({ filters = [], site } = {}) {
     if (given++ % parts !== part) return;
     const { width = 1280, height = 800, language = "en", dark = false, reducedMotion = false } = options;
     const { expects = [] } = options;
-    const limit = (options.limit ?? 30) * (inFirefox ? 2 : 1);
+    const limit = (options.limit ?? 30) * (inFirefox ? 4 : 1);
     nodeTest(name, { skip: !browserFile && `${browserName} is not installed` }, async () => {
       clearTimeout(idle);
       await (starting ??= start());
