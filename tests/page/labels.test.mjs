@@ -20,9 +20,14 @@ async function fits(page, name) {
     for (const fault of await faultsOf(page)) faults.push(`${name}, ${width} px, ${language}: ${fault}`);
   };
   for (const width of widths) await look(width, "en");
-  await page.getByRole("button", { name: t("nav.language.label") }).click();
+  const [english, chinese] = ["en", "zh"].map((language) =>
+    page.getByRole("button", { name: words(language)("nav.language.label") }),
+  );
+  await english.click();
+  await chinese.waitFor();
   await look(widths[0], "zh");
-  await page.getByRole("button", { name: words("zh")("nav.language.label") }).click();
+  await chinese.click();
+  await english.waitFor();
   report(faults);
 }
 

@@ -69,8 +69,11 @@ export const faultsOf = (page, only = "") =>
         Math.min(a.right, b.right) - Math.max(a.left, b.left),
         Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top),
       );
-    /** Line boxes include space above and below the letters, which may overlap a little. */
-    const slack = (a, b) => 0.3 * Math.min(a.bottom - a.top, b.bottom - b.top);
+    /** Line boxes include space above and below the letters, which may overlap. */
+    const letters = ({ left, right, top, bottom }) => {
+      const space = 0.15 * (bottom - top);
+      return { left, right, top: top + space, bottom: bottom - space };
+    };
 
     // ---- canvases ----
     for (const canvas of document.querySelectorAll("main canvas")) {
@@ -111,8 +114,8 @@ export const faultsOf = (page, only = "") =>
         const out = Math.max(frame.left - box.left, box.right - frame.right, over, under);
         if (out > 0.5) faults.push(`${name}: ${said(text)} is clipped by ${px(out)}`);
         for (const other of texts.slice(i + 1)) {
-          const by = overlap(box, other.box);
-          if (by > 1 && by > slack(box, other.box)) faults.push(`${name}: ${said(text)} overlaps ${said(other.text)}`);
+          if (overlap(letters(box), letters(other.box)) > 1)
+            faults.push(`${name}: ${said(text)} overlaps ${said(other.text)}`);
         }
       }
     }
@@ -168,8 +171,7 @@ export const faultsOf = (page, only = "") =>
       for (let j = i + 1; j < lines.length && lines[j].box.top < one.box.bottom; ++j) {
         const other = lines[j];
         if (other.node === one.node) continue;
-        const by = overlap(one.box, other.box);
-        if (by <= 1.5 || by <= slack(one.box, other.box)) continue;
+        if (overlap(letters(one.box), letters(other.box)) <= 1.5) continue;
         // What is scrolled out of sight covers nothing.
         if (scroller(one.parent) !== scroller(other.parent)) continue;
         faults.push(`${said(one.text)} overlaps ${said(other.text)}`);

@@ -15,12 +15,10 @@ export class Cursor {
   /** The square is still being loaded. */
   #unanswered = false;
 
-  /** `lost` receives errors; true: the error is handled and need not be shown. */
   constructor(
     private readonly filter: () => State,
     private readonly sight: Sight,
     private readonly cells: Cells,
-    private readonly lost: (e: unknown) => boolean | undefined,
   ) {}
 
   /** Clears the selection and cancels its request, for another filter. */
@@ -53,7 +51,7 @@ export class Cursor {
       const owners = await api.owners(this.filter().id, cell, signal);
       if (!signal.aborted) this.#say(this.#told(cell, owners));
     } catch (e) {
-      if (!signal.aborted && e instanceof ApiError && !this.lost(e)) this.#say(sentence(e.problem));
+      if (!signal.aborted && e instanceof ApiError) this.#say(sentence(e.problem));
     }
   }
 

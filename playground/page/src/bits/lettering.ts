@@ -33,7 +33,7 @@ export function lettersFor(size: number, widest: string, counters: boolean, meas
   // A counter has its number above its value.
   if (size < (counters ? 34 : 24)) return null;
   const room = size - gapOf(size) - 2 * frameOf(size) - 1;
-  const largest = counters ? (size >= 44 ? 11 : smallest) : Math.min(13, Math.round(0.45 * size));
+  const largest = counters ? (size >= 44 ? 11 : smallest) : size > 44 ? 20 : Math.min(13, Math.round(0.45 * size));
   for (const bold of counters ? [false] : [true, false]) {
     for (let font = largest; font >= smallest; --font) {
       if (measure(widest, font, bold) <= room) return { size: font, bold };

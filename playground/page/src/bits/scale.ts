@@ -39,7 +39,8 @@ export interface Widest {
 }
 
 export const header = 24;
-const sides = [44, 34, 24, 16, 12, 8, 6, 4, 3, 2];
+/** The largest are for projectors, where 16 of them fit. */
+const sides = [66, 44, 34, 24, 16, 12, 8, 6, 4, 3, 2];
 
 export function gridOf(state: State, level: Level, width: number, widest: Widest): Grid {
   const { unit, size } = level;
@@ -57,9 +58,8 @@ export function gridOf(state: State, level: Level, width: number, widest: Widest
     y = top + rows * size;
     return { layer, first: l.first_cell, cells: l.cells, units, rows, top };
   });
-  const used = Math.min(columns, Math.max(...segments.map((s) => s.units)));
-  const left = gutter + Math.floor((width - gutter - used * size) / 2);
-  return { unit, size, columns, left, height: y, segments, counters, letters, gutter };
+  // At the left edge of the text.
+  return { unit, size, columns, left: gutter, height: y, segments, counters, letters, gutter };
 }
 
 /** Squares hold whole blocks, or parts that divide a block, because the API counts such ranges. */
@@ -94,6 +94,7 @@ export function levelsOf(
   let enough = false;
   for (const unit of units(cells, block_cells)) {
     for (const size of sides) {
+      if (size > 44 && 16 * size > width) continue;
       if (enough || (unit > 1 && (size > 16 || size < 4)) || (size * size) / unit >= last / 1.5) continue;
       levels.push({ unit, size });
       last = (size * size) / unit;
