@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace bloomery {
 namespace {
@@ -33,12 +35,17 @@ class short_text {
   std::array<char, 512> text_{};
 };
 
+// The number at the start of a text, or 0, and what follows it.
+std::pair<unsigned, const char*> leading_number(const char* text) noexcept {
+  unsigned number = 0;
+  const char* const end = std::from_chars(text, text + std::strlen(text), number).ptr;
+  return {number, end};
+}
+
 // Parses a size such as "1024K", as Linux writes it; 0 for other texts.
 std::uint64_t size_of(const short_text& text) noexcept {
-  unsigned number = 0;
-  char unit = 0;
-  if (std::sscanf(text.words(), "%9u%c", &number, &unit) != 2) return 0;
-  return unit == 'K' ? std::uint64_t{number} << 10 : unit == 'M' ? std::uint64_t{number} << 20 : 0;
+  const auto [number, unit] = leading_number(text.words());
+  return *unit == 'K' ? std::uint64_t{number} << 10 : *unit == 'M' ? std::uint64_t{number} << 20 : 0;
 }
 
 // Number of processors in a list: "0-3,8" has five.
@@ -46,10 +53,9 @@ std::uint64_t count_of(const short_text& list) noexcept {
   std::uint64_t count = 0;
   for (const char* range = list.words(); range != nullptr; range = std::strchr(range, ',')) {
     if (*range == ',') ++range;
-    unsigned from = 0;
-    unsigned to = 0;
-    const int read = std::sscanf(range, "%9u-%9u", &from, &to);
-    count += read == 2 && to >= from ? to - from + 1 : 1;
+    const auto [from, after] = leading_number(range);
+    const unsigned to = *after == '-' ? leading_number(after + 1).first : from;
+    count += to >= from ? to - from + 1 : 1;
   }
   return count;
 }
