@@ -144,6 +144,14 @@ export async function answerInspections(page, seen) {
     const after = Number(new URL(route.request().url()).searchParams.get("after") ?? 0);
     if (after < seen.version) await route.fulfill({ json: seen });
   });
+  // An hour in which the filter was filled.
+  await page.route(/\/api\/1\/inspections\/0\/history/, async (route) => {
+    const at = (i) => Date.now() - 5000 * (720 - i);
+    const sample = (i) => ({ at: at(i), keys: Math.round((seen.keys * i) / 720), rate: (seen.certified * i) / 720 });
+    const samples = Array.from({ length: 721 }, (_, i) => sample(i));
+    const { number, name, kind } = seen;
+    await route.fulfill({ json: { number, name, kind, samples, keys_per_second: seen.keys / 3600, full_in: 3600 } });
+  });
 }
 
 /** Answers experiments at once. */

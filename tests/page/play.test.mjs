@@ -313,6 +313,7 @@ test("False-positive rates are measured, drawn and written without powers of ten
   await becomes(view.statistics, /0\.000086%\s+1 in 1\.16 million/);
 
   await view.open("/#play?layout=classic&capacity=10&bits=16&probes=1");
+  await becomes(view.setBits, /of 16 /);
   await view.addresses.fill("100");
   await view.press("Add random addresses");
   await becomes(view.statistics, /Exact FPR\s+(9\d(\.\d+)?|100)%/);

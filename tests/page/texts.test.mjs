@@ -44,7 +44,8 @@ test("Chinese texts have Chinese punctuation between Chinese words", () => {
 });
 
 test("Chapters 1 to 4 take a first-time reader less than three minutes", () => {
-  const chapters = /^learn\.[1-4]\.(?!title$)/;
+  // Without what follows the offer to add cities until a key is a false positive.
+  const chapters = /^learn\.[1-4]\.(?!title$|until\.)/;
   const answers = "no added added shared no false".split(" ").map((name) => `learn.said.${name}`);
   const labels = ["learn.do", "learn.rule"].flatMap((name) => [name, name, name, name]);
   const read = [...Object.keys(english).filter((name) => chapters.test(name)), ...answers, ...labels];
