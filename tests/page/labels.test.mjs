@@ -207,7 +207,7 @@ for (const [name, seen] of Object.entries(inspected)) {
     await answerInspections(page, seen);
     await open(page, "/#inspect/0");
     await page.locator("canvas").first().waitFor();
-    await becomes(() => page.locator("figure .plot svg").count(), seen.forecast ? 2 : 1);
+    await becomes(() => page.locator("figure .plot svg").count(), (seen.forecast ? 2 : 1) + 3); // three of the last hour
     for (const details of await page.locator("details > summary").all()) await details.click();
     await fits(page, `inspect, ${name}`);
   });

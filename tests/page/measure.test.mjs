@@ -288,7 +288,7 @@ test("A profile has a bar for each number of keys, and its parts add up to the t
 
 // ---- jobs ----
 
-test("Partial results appear while the experiment runs, and Cancel ends the job", async (page) => {
+test("Partial results appear while the experiment runs, and Cancel ends the job", { limit: 90 }, async (page) => {
   const [first, second] = await open(page, { ...analysis(1000, 100, 1_000_000), "benchmark.sizes": "" });
   const job = await first.begin();
   await eventually(async () => {
