@@ -45,7 +45,7 @@ page:
 
 dist:
 	tools/install-dependencies build page
-	tools/make-dist
+	URL="$(URL)" tools/make-dist
 
 # The page takes longer to build than the rest, and the demo does not show it.
 demo:

@@ -84,6 +84,7 @@ json api::about() const {
             {"owned_keys", demo_session::most_owned_keys},
             {"key_bytes", demo_session::most_key_bytes},
             {"body_bytes", most_body},
+            {"file_bytes", most_file},
             {"jobs", jobs::most_waiting}}},
           {"inspections", named}};
 }

@@ -4,7 +4,6 @@
 #include "playground/api/api.hpp"
 #include "playground/session/demo_session.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -21,9 +20,6 @@ namespace bloomery::playground {
 ///     assert(made.status == 201);
 class demo_api {
  public:
-  /// Maximum size of a filter file: the largest filter of a session plus headers.
-  static constexpr std::size_t most_file = std::size_t{160} << 20;
-
   explicit demo_api(api_options options) : rest_(std::move(options)) {}
 
   /// Handles a request. Errors become responses.

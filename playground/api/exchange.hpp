@@ -27,6 +27,9 @@ struct response {
 /// Maximum size of a request's body in bytes.
 inline constexpr std::size_t most_body = std::size_t{16} << 20;
 
+/// Maximum size of a filter file in a request: the largest filter of a session plus headers.
+inline constexpr std::size_t most_file = std::size_t{160} << 20;
+
 /// Maximum number of keys in the list of a request.
 inline constexpr std::uint64_t most_keys_of_call = 100'000;
 

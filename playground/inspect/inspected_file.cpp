@@ -73,9 +73,8 @@ bool comes_in_slices(const std::string& path) {
   if (opened(path, sliced_filter::can_read)) return true;
   const std::uintmax_t bytes = std::filesystem::file_size(path);
   if (bytes <= most_whole) return false;
-  throw error(errc::too_large,
-              {"sliding-window and static filters of this size are not inspected without a server", path,
-               "at most 256 MiB", std::to_string(bytes) + " bytes", "run 'bloomery playground FILE'"});
+  throw error(errc::too_large, {"sliding-window and static filters of this size are not inspected in the browser", path,
+                                "at most 256 MiB", std::to_string(bytes) + " bytes", "run 'bloomery playground FILE'"});
 }
 
 std::uint64_t queries_for(const params& p) {

@@ -85,6 +85,16 @@ demo_session::demo_session(wanted_filter wanted)
     : wanted_((check_size(wanted), std::move(wanted))), begun_(milliseconds_since_1970()), filter_(as_at_first()) {}
 
 demo_session::demo_session(wanted_filter wanted, const std::vector<step>& steps) : demo_session(std::move(wanted)) {
+  // Each removal by force copies the filter.
+  constexpr std::uint64_t most_copied = std::uint64_t{1} << 38;  // bits
+  const auto forced = std::count_if(steps.begin(), steps.end(), [](const step& s) {
+    const auto* removed = std::get_if<remove_step>(&s);
+    return removed != nullptr && removed->by_force;
+  });
+  if (static_cast<std::uint64_t>(forced) > most_copied / std::max<std::uint64_t>(filter_.cells(), 1)) {
+    throw error(errc::too_large, {"too many removals by force for a filter of this size", "steps", "", "",
+                                  "use fewer steps, or a smaller filter"});
+  }
   for (step s : steps) {
     if (auto* added = std::get_if<add_step>(&s)) {
       added->keys = checked(std::move(added->keys));

@@ -56,7 +56,7 @@ void check_size(const char* path) {
   constexpr std::uint64_t most = std::uint64_t{1} << 30;
   struct stat facts {};
   if (::stat(path, &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) <= most) return;
-  throw error(errc::too_large, {"the file is too large for a page without a server", path, "at most 1 GiB",
+  throw error(errc::too_large, {"the file is too large to inspect in the browser", path, "at most 1 GiB",
                                 std::to_string(facts.st_size) + " bytes", "run 'bloomery playground FILE'"});
 }
 
@@ -81,11 +81,13 @@ extern "C" {
 
 using namespace bloomery::playground;
 
-/// Handles a request whose body is `size` bytes at `body`. Returns the status; the response's other parts are
-/// had from the functions below until the next call.
+/// Handles a request whose body is `size` bytes at `body`, and returns the status. The functions below return the other
+/// parts of the response until the next call.
 EMSCRIPTEN_KEEPALIVE int bloomery_handle(const char* method, const char* path, const char* query, const char* body,
                                          std::size_t size) {
-  last_response() = the_api().handle({method, path, query_of(query), std::string(body, size)});
+  last_response() = answered([&] {
+    return the_api().handle({method, path, query_of(query), std::string(body, size)});
+  });
   return last_response().status;
 }
 
@@ -93,7 +95,7 @@ EMSCRIPTEN_KEEPALIVE const char* bloomery_type() { return last_response().type.c
 EMSCRIPTEN_KEEPALIVE const char* bloomery_body() { return last_response().body.data(); }
 EMSCRIPTEN_KEEPALIVE std::size_t bloomery_body_size() { return last_response().body.size(); }
 
-/// Gives back the memory of the last response.
+/// Frees the memory of the last response.
 EMSCRIPTEN_KEEPALIVE void bloomery_forget() { last_response() = {}; }
 
 /// Runs the job that waits, and calls onProgress with its state up to ten times a second.

@@ -1,5 +1,5 @@
-// The page without a server: the API runs in the browser, as a WebAssembly module. The journeys of the other files use
-// the same page; these show that its host keeps the same promises, and answers as the command does.
+// The page as static files: the whole API runs in the browser, as a WebAssembly module. The other files test the same
+// page from the command. These tests show that a static host suffices, and that the module answers as the native API.
 //
 // Environment: BLOOMERY_SITE, the folder of the page; build/site
 import assert from "node:assert/strict";

@@ -1,4 +1,4 @@
-// The page without a server inspects a file of the reader: it reads the file in slices, so that also a large one takes
+// The page as static files inspects a file of the reader: it reads the file in slices, so that also a large one takes
 // little memory, and finds what the command finds.
 //
 // Environment: BLOOMERY_SITE, the folder of the page; build/site

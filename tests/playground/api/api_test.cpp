@@ -387,7 +387,7 @@ TEST(Api, ADownloadedFilterCanBeOpenedAgain) {
 
   EXPECT_EQ(v.post_text("files", file, 201)["filter"]["bits"], 150'000'000);
 
-  expect_words(v.post_text("files", std::string(bloomery::playground::demo_api::most_file + 1, ' '), 413));
+  expect_words(v.post_text("files", std::string(bloomery::playground::most_file + 1, ' '), 413));
 }
 
 TEST(Api, ABenchmarkMeasuresTheFilterOfTheRequest) {

@@ -209,10 +209,12 @@ TEST_F(InspectedFile, ThatVanishesIsStillShownUntilItIsBack) {
 
   EXPECT_EQ(gone["facts"], before["facts"]);
   const json past = i->past(0)["samples"];
-  ASSERT_EQ(past.size(), 3);
-  EXPECT_EQ(past[0]["keys"], before["keys"]);
-  EXPECT_EQ(past[1]["keys"], nullptr);
-  EXPECT_EQ(past[2]["rate"], before["certified"]);
+  json sequence = json::array();  // a time of several samples counts once
+  for (const json& sample : past) {
+    if (sequence.empty() || sequence.back() != sample["keys"]) sequence.push_back(sample["keys"]);
+  }
+  EXPECT_EQ(sequence, json({before["keys"], nullptr, before["keys"]}));
+  EXPECT_EQ(past.back()["rate"], before["certified"]);
   EXPECT_GE(gone["failed_at"], before["changed_at"]);
   EXPECT_EQ(back["facts"], before["facts"]);
   EXPECT_EQ(back["changed_at"], before["changed_at"]);
@@ -359,7 +361,7 @@ TEST_F(InspectedFile, IsDocumented) {
     const std::string past = std::string("/api/1/inspections/") + number + "/history";
     const json history = json::parse(answers.handle({"GET", past, {}, ""}).body);
     known.check(history, "HISTORY");
-    ASSERT_EQ(history["samples"].size(), 1);
+    ASSERT_GE(history["samples"].size(), 1);
     EXPECT_EQ(history["samples"][0]["keys"], seen["keys"]);
     const std::string at = std::to_string(history["samples"][0]["at"].get<std::uint64_t>() + 60'000);
     EXPECT_EQ(json::parse(answers.handle({"GET", past, {{"after", at}}, ""}).body)["samples"], json::array());

@@ -60,14 +60,23 @@ function stateOf(job: Job): Response {
 const most_waiting = 16;
 const most_kept = 256;
 
+/** The error of a job whose machine failed. */
+const failure = {
+  code: "unavailable",
+  what: "the worker of this experiment failed",
+  where: "",
+  expected: "",
+  found: "",
+  hint: "",
+  way_out: "choose smaller numbers, or start it again",
+};
+
 function tooMany(): Response {
   const error = {
-    code: "unavailable",
+    ...failure,
     what: "too many jobs are waiting",
-    where: "",
     expected: `at most ${most_waiting}`,
     found: String(queue.length),
-    hint: "",
     way_out: "wait for a job to finish, or cancel one",
   };
   return Response.json({ error }, { status: 503 });
@@ -88,9 +97,11 @@ async function start(path: string, body: string): Promise<Response> {
       made.end();
     },
     () => {
-      // Without a last state, the machine failed; the job is unknown from now on.
-      const state = jobs.get(id)?.state ?? "";
-      if (/^\{"id":"\w+","kind":"\w+","state":"(running|waiting)"/.test(state)) jobs.delete(id);
+      const job = jobs.get(id);
+      const now = job && (JSON.parse(job.state) as { state: string });
+      // Without a last state, the machine failed.
+      if (now && ["running", "waiting"].includes(now.state))
+        job.state = JSON.stringify({ ...now, state: "failed", error: failure });
       leave(id);
     },
   );

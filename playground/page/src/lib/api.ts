@@ -1,5 +1,5 @@
 // The API of docs/playground-api.md with types. All facts about filters on the page come from it.
-import { inspect, program, reader, type Reach } from "../host/host";
+import { inspect, program, reader, served, type Reach } from "../host/host";
 import { currentLanguage, t, type Word } from "./words.svelte";
 
 export type Key = string | { base64: string };
@@ -326,6 +326,7 @@ export interface About {
     owned_keys: number;
     key_bytes: number;
     body_bytes: number;
+    file_bytes: number;
     jobs: number;
   };
   inspections: { number: number; name: string; kind: "file" | "redis" }[];
@@ -416,6 +417,14 @@ const lost: Problem = {
 
 const broken: Problem = { ...lost, what: "the worker of this page failed", way_out: "reload the page" };
 
+/** A worker that ran an experiment or read a file. */
+const exhausted: Problem = { ...lost, what: "its worker failed", way_out: "choose a smaller size, or try again" };
+
+const unreadable: Problem = { ...lost, code: "io", what: "the file cannot be read", way_out: "choose it again" };
+
+/** What it means that an API does not answer. */
+const silence = (reach: Reach) => (reach === reader ? broken : served ? lost : exhausted);
+
 async function send(
   reach: Reach,
   method: string,
@@ -432,7 +441,7 @@ async function send(
     ...(signal ? { signal } : {}),
     ...(last ? { keepalive: true } : {}), // outlives the page
   });
-  return checked(call, reach === reader ? broken : lost);
+  return checked(call, silence(reach));
 }
 
 /** `silent` describes an API that does not answer. */
@@ -470,7 +479,12 @@ export const api = {
   about: () => json<About>("GET", "about"),
   plan: (wanted: Wanted, signal?: AbortSignal) => json<Plan>("POST", "plans", wanted, signal),
   make: (wanted: Wanted, keeps?: Keeps) => json<State>("POST", "filters", { ...wanted, ...keeps }),
-  upload: (file: Blob) => json<State>("POST", "files", file),
+  upload: async (file: Blob) => {
+    const bytes = await file.arrayBuffer().catch(() => {
+      throw new ApiError(0, unreadable);
+    });
+    return json<State>("POST", "files", new Blob([bytes]));
+  },
   drop: (id: string) => send(reader, "DELETE", `filters/${id}`),
   /** `joins`: the keys belong to the step before, and are undone together with it. */
   add: (id: string, keys: Keys, joins = false) =>
@@ -508,7 +522,7 @@ export const api = {
     ofProgram<History>("GET", `inspections/${number}/history?after=${after}`, undefined, signal),
   /** Inspects a file of the reader; null: the program inspects the files that it was started with. */
   inspectFile: inspect
-    ? async (file: File) => (await checked(inspect!(file), broken)).json() as Promise<{ number: number }>
+    ? async (file: File) => (await checked(inspect!(file), exhausted)).json() as Promise<{ number: number }>
     : null,
   askInspected: (number: number, keys: Key[]) =>
     ofProgram<{ keys: KeyView[] }>("POST", `inspections/${number}/ask`, { keys }),

@@ -1,4 +1,4 @@
-// The state of an experiment: jobs on the server, run one after another and polled until the last is done.
+// The state of an experiment: jobs of the program or of workers, run one by one and polled until the last is done.
 //
 //   const e = new Experiment<Analysis>("analysis");      in a module, so that results outlive the view
 //   onMount(e.open);                                     cancels running jobs when the view is left
@@ -17,9 +17,9 @@ export class Experiment<Result> {
   /** Progress from 0 to 1 over all jobs; null: unknown. */
   share = $state<number | null>(null);
   problem = $state.raw<Problem | null>(null);
-  /** The server does not answer; polling continues. */
+  /** The program does not answer; polling continues. */
   away = $state(false);
-  /** The server answers again, but was restarted and has lost the job. */
+  /** The program answers again, but was restarted and has lost the job. */
   lost = $state(false);
   #began = $state("");
   readonly busy = $derived(this.stage === "waiting" || this.stage === "running");
@@ -129,5 +129,5 @@ export class Experiment<Result> {
   }
 }
 
-// The server cancels jobs that are not polled for long, for example by a sleeping computer.
+// The program cancels jobs that are not polled for long, for example by a sleeping computer.
 const gone: Problem = { code: "not_found", what: "it was canceled", where: "", expected: "", found: "", way_out: "" };

@@ -169,6 +169,11 @@ export class Actions {
     this.queue.act(async () => {
       const { played } = this;
       const old = played.filter?.id;
+      const most = this.limits.file_bytes;
+      if (file.size > most) {
+        this.queue.trouble = t("play.upload.large", { name: file.name, most: bytes(most) });
+        return;
+      }
       const opened = await api.upload(file).catch((e: unknown) => {
         // Error messages show the reader's file name.
         throw e instanceof ApiError ? new ApiError(e.status, { ...e.problem, where: file.name }) : e;

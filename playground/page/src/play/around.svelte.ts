@@ -66,7 +66,7 @@ export class Around {
   }
 }
 
-/** Of all keys ever added, those that were not removed. */
+/** The added keys that were not removed. */
 function isIn(keys: Listed[]): Listed[] {
   return keys.filter((one) => one.copies > 0);
 }

@@ -1,6 +1,6 @@
 // Creates the filter: from a link, or from the controls. The address bar has a link to the present filter.
 import { untrack } from "svelte";
-import { api, type Keeps, type Plan, type Step, type Wanted } from "../lib/api";
+import { api, type Keeps, type Plan, type State, type Step, type Wanted } from "../lib/api";
 import { count } from "../lib/numbers";
 import { current, go } from "../lib/route.svelte";
 import { fromQuery, most_key_bytes, toQuery } from "../lib/shared";
@@ -73,7 +73,7 @@ export class Making {
     if (given === undefined) this.queue.trouble = t("play.link.damaged");
     this.unopened = given === undefined && played.filter !== undefined;
     if (given) this.#makeFirst(given);
-    else if (!played.filter && !this.#pending && !this.#coming) this.#makeFirst({ wanted: null, steps: [] });
+    else if (!played.filter && !this.#coming) this.#makeFirst(this.#pending ?? { wanted: null, steps: [] });
     else if (given === null) void this.keepInUrl();
   }
 
@@ -94,13 +94,13 @@ export class Making {
     const { filter, wanted, version } = this.played;
     if (!filter) return;
     const before = location.hash;
-    const link = wanted
-      ? await toQuery(wanted, await api.steps(filter.id, most_key_bytes))
-      : { query: {}, whole: false };
+    const isOurs = current().query.toString() === this.#inUrl;
+    const steps = wanted && (await api.steps(filter.id, most_key_bytes).catch(() => null));
+    const link = wanted ? await toQuery(wanted, steps) : { query: {}, whole: false };
     if (version !== this.played.version) return;
     this.link = link;
     // Not over a link that the reader has opened meanwhile.
-    if (current().view !== "play" || location.hash !== before) return;
+    if (current().view !== "play" || !isOurs || location.hash !== before) return;
     this.#inUrl = new URLSearchParams(link.query).toString();
     go("play", "", link.query, true);
   }
@@ -126,12 +126,20 @@ export class Making {
       const { start } = this;
       this.#pending = null;
       this.unopened = false;
-      void this.#create(wanted, { steps: pending.steps }, () => {
+      const keeps = () => ({ steps: pending.steps });
+      void this.#create(wanted, keeps, () => {
         if (this.start !== start) return; // another link was opened meanwhile
-        this.#pending = pending;
+        // Without the steps, whose error is shown, the reader can go on.
+        this.#pending = played.filter ? pending : { wanted: pending.wanted, steps: [] };
         this.unopened = played.filter !== undefined;
       });
-    } else if (played.filter?.truth && played.filter.steps === 0 && queue.empty && !same(wanted, played.wanted)) {
+    } else if (
+      played.filter?.truth &&
+      played.filter.steps === 0 &&
+      played.wanted &&
+      queue.empty &&
+      !same(wanted, played.wanted)
+    ) {
       // An empty filter follows the controls; a filter with keys waits for the button.
       void this.#create(wanted);
     }
@@ -139,16 +147,15 @@ export class Making {
 
   /** Creates the filter of the controls, with the present keys if they are known. */
   makeAnother(): Promise<void> {
-    const { wanted } = this.#planned!;
-    const { id, truth } = this.played.filter!;
-    return this.#create(wanted, truth ? { keys_of: id } : undefined);
+    return this.#create(this.#planned!.wanted, ({ id, truth }) => (truth ? { keys_of: id } : undefined));
   }
 
-  #create(wanted: Wanted, keeps?: Keeps, failed?: () => void): Promise<void> {
+  /** `keeps` receives the filter that is there when the new one is created. */
+  #create(wanted: Wanted, keeps?: (before: State) => Keeps | undefined, failed?: () => void): Promise<void> {
     const coming = { wanted };
     this.#coming = coming;
     return this.queue
-      .act(() => this.#make(wanted, keeps), "actions", failed)
+      .act(() => this.#make(wanted, keeps?.(this.played.filter!)), "actions", failed)
       .then(() => {
         if (this.#coming === coming) this.#coming = null;
       });
