@@ -367,6 +367,23 @@ export async function disconnect(page, path = "**/api/**", options = {}) {
   return () => page.unroute(path, refuse);
 }
 
+/** Holds the next request to `path` until go() is called; go(how) handles the request in another way. */
+export async function hold(page, path) {
+  let go;
+  const going = new Promise((resolve) => (go = resolve));
+  let come;
+  const came = new Promise((resolve) => (come = resolve));
+  let held = false;
+  await page.route(path, async (route) => {
+    if (held) return route.fallback();
+    held = true;
+    come();
+    const how = await going;
+    return how ? how(route) : route.continue();
+  });
+  return { came, go };
+}
+
 /**
  * Observes the requests that the page sends to its workers, as "POST /api/1/filters". Call it before the page is opened.
  *

@@ -442,13 +442,15 @@ test("A number in a field may be edited as it is shown", { expects: [/status of 
   await keys.press("End");
   await page.keyboard.type("0");
   assert.equal(await keys.inputValue(), "1,0000");
-  await becomes(() => page.url(), /analysis\.n=10000$/);
+  await becomes(() => page.url(), /capacity=10000(&|$)/);
   assert.equal(await keys.getAttribute("aria-invalid"), "false");
   await keys.press("Tab");
   assert.equal(await keys.inputValue(), "10,000");
   await keys.fill("1,5");
   await becomes(() => keys.getAttribute("aria-invalid"), "true");
-  const sizes = page.getByLabel(t("measure.sizes"));
+  await keys.fill("2,000");
+  await becomes(() => page.url(), /capacity=2000(&|$)/);
+  const sizes = page.getByLabel(t("measure.sizes")).first();
   await sizes.fill("10; 1,000,00");
   await sizes.press("Enter");
   await page.getByText(t("measure.typed.none", { typed: "1,000,00" })).waitFor();
@@ -487,6 +489,7 @@ test("Projector mode has a button, a key and a link, and the browser remembers i
     await page.goto(place);
   };
   await open("/#learn/4?projector");
+  await becomes(page.locator("h1"), t("learn.4.ask"));
   await is(true);
   await page.keyboard.press("ArrowRight"); // the lecturer goes on
   await becomes(page.locator("h1"), t("learn.5.ask"));

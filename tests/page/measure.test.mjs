@@ -289,7 +289,7 @@ test("A profile has a bar for each number of keys, and its parts add up to the t
 // ---- jobs ----
 
 test("Partial results appear while the experiment runs, and Cancel ends the job", { limit: 90 }, async (page) => {
-  const [first, second] = await open(page, { ...analysis(1000, 100, 1_000_000), "benchmark.sizes": "" });
+  const [first, , second] = await open(page, { ...analysis(20_000, 100, 1_000_000), "profile.sizes": "" });
   const job = await first.begin();
   await eventually(async () => {
     const { runs, all } = valuesOf(en("measure.analysis.sofar"), await first.title.textContent());
