@@ -463,6 +463,7 @@ test("Projector mode has a button, a key and a link, and the browser remembers i
   const button = page.getByRole("button", { name: t("nav.projector.label") });
   const root = () => page.evaluate(() => parseFloat(getComputedStyle(document.documentElement).fontSize));
   const is = async (on) => {
+    await page.locator("h1").waitFor(); // everything is loaded
     await becomes(() => button.getAttribute("aria-pressed"), String(on));
     await becomes(() => article(page).locator(".intro").isVisible(), !on);
     await becomes(() => page.locator("footer").isVisible(), !on);
