@@ -236,7 +236,7 @@ export function playground({ filters = [], site } = {}) {
    *   language               "en" or "zh": that of the browser
    *   dark, reducedMotion    the system's preferences
    *   expects                patterns of expected console errors: [/status of 409/]
-   *   limit                  seconds until the test counts as hanging; 30. Firefox, which is slower, has four times the limit
+   *   limit                  seconds until the test counts as hanging; 90. Firefox, which is slower, has four times the limit
    *   journey                true: a main path through the page, which runs in each browser
    *   context                other options of Playwright's newContext()
    */
@@ -246,7 +246,7 @@ export function playground({ filters = [], site } = {}) {
     if (given++ % parts !== part) return;
     const { width = 1280, height = 800, language = "en", dark = false, reducedMotion = false } = options;
     const { expects = [] } = options;
-    const limit = (options.limit ?? 30) * (inFirefox ? 4 : 1);
+    const limit = (options.limit ?? 90) * (inFirefox ? 4 : 1);
     nodeTest(name, { skip: !browserFile && `${browserName} is not installed` }, async () => {
       clearTimeout(idle);
       await (starting ??= start());
@@ -270,7 +270,7 @@ export function playground({ filters = [], site } = {}) {
         if (!["data:", "blob:"].includes(to.protocol) && to.origin !== server.url) note(`request to ${asked.url()}`);
       });
       const page = await context.newPage();
-      page.setDefaultTimeout(1000 * Math.min(15, limit));
+      page.setDefaultTimeout(1000 * Math.min(30, limit));
       let bell;
       const hung = new Promise((_, reject) => {
         bell = setTimeout(() => reject(new Error(`it hung: no end within ${limit} s`)), 1000 * limit);
@@ -310,7 +310,7 @@ export function playground({ filters = [], site } = {}) {
 // ---- assertions and helpers ----
 
 /** Repeats `claim` until it does not throw; returns its result. */
-export async function eventually(claim, seconds = 15) {
+export async function eventually(claim, seconds = 30) {
   const end = Date.now() + 1000 * seconds;
   for (;;) {
     try {
