@@ -150,6 +150,15 @@ class filter_handle {
   /// @throws error          invalid_argument: `is_new` has another size than `keys`
   change_result insert(key_span keys, std::span<std::uint8_t> is_new = {});
 
+  /// Inserts keys in the fastest order, with up to `threads` threads (0: one per processor), and returns how many were
+  /// certainly new. Filters that grow or are on servers insert in order. The limits do not apply while a filter in
+  /// memory or in a mapped file inserts. @throws partial_error, error  as insert()
+  ///
+  /// Example:
+  ///     const auto seen = make_handle(any_filter(complete({.capacity = 1000, .target_fpr = 0.01})));
+  ///     assert(seen->insert_all(std::vector<std::string>{"Madrid", "Berlin", "Madrid"}) == 2);
+  virtual std::uint64_t insert_all(key_span keys, unsigned threads = 0);
+
   /// Looks up keys: bit i % 64 of bitmap[i / 64] is the answer for key i; false: certainly never inserted. Unused bits
   /// of the last word are 0.
   /// @throws error  invalid_argument: fewer than (keys.size() + 63) / 64 words; incompatible, unavailable, damaged
@@ -197,6 +206,16 @@ class filter_handle {
   ///     any_filter copy = open_filter("cities.bloom")->copy();
   ///     assert(copy.insert("Madrid") && !open_filter("cities.bloom")->contains("Madrid"));
   virtual any_filter copy();
+
+  /// Writes a copy of the filter as a file, whole or not at all: any_filter::save() or layered_filter::save().
+  /// @throws error  as save_file(); incompatible: a filter on servers, which copy() reads first
+  ///
+  /// Example:
+  ///     const std::unique_ptr<filter_handle> seen = make_scalable_handle({.target_fpr = 0.01});
+  ///     assert(seen->insert(std::vector<std::string>{"Madrid"}).changed == 1);
+  ///     seen->save("seen.layers");
+  ///     assert(open_filter("seen.layers")->contains("Madrid"));
+  virtual void save(const std::string& path, const create_options& options = {}) const;
 
   /// Merges the keys of another filter with equal parameters into this one. @throws error incompatible, unavailable
   virtual void merge(filter_handle& other);

@@ -83,6 +83,8 @@ change_result filter_handle::remove(key_span keys, std::span<removal> results) {
   });
 }
 
+std::uint64_t filter_handle::insert_all(key_span keys, unsigned) { return insert(keys).changed; }
+
 void filter_handle::contains(key_span keys, std::span<std::uint64_t> bitmap) {
   const std::size_t words = (keys.size() + 63) / 64;
   if (bitmap.size() < words) {
@@ -117,6 +119,10 @@ std::uint64_t filter_handle::remove_some(key_span, removal*) { refuse_removal(pa
 bool filter_handle::is_overfull() const { return false; }
 
 any_filter filter_handle::copy() { refuse("this kind of filter cannot be copied into memory", parameters()); }
+
+void filter_handle::save(const std::string&, const create_options&) const {
+  refuse("this kind of filter cannot be saved as a file", parameters());
+}
 
 void filter_handle::merge(filter_handle&) { refuse("this kind of filter cannot be merged", parameters()); }
 

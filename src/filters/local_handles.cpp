@@ -91,6 +91,8 @@ class handle_of_bits : public filter_handle {
 
   any_filter copy() override { return bits().clone(); }
 
+  void save(const std::string& path, const create_options& options) const override { bits().save(path, options); }
+
   cell_view cells() const override {
     bits().verify();
     return {parameters(), bits().bytes(), bits().epoch()};
@@ -126,6 +128,8 @@ class handle_of_any_filter : public handle_of_bits {
     if (other.local() == nullptr) refuse_to_merge_from(other);
     filter().merge(*other.local());
   }
+
+  std::uint64_t insert_all(key_span keys, unsigned threads) override { return filter().insert_all(keys, threads); }
 
   void clear() override { filter().clear(); }
 
@@ -291,6 +295,10 @@ class scalable_handle final : public filter_handle {
   filter_facts info(info_depth depth) override { return facts_of(layers_, hasher_.parameters(), depth); }
 
   key_span prepare(key_span keys, std::vector<key_hash>& room) const override { return hashed(hasher_, keys, room); }
+
+  void save(const std::string& path, const create_options& options) const override {
+    layered_filter(layers_, parameters(), options.metadata).save(path, options);
+  }
 
   void clear() override { layers_.clear(); }
 
