@@ -1,6 +1,8 @@
 // The magic numbers of the library's files, by which other programs can recognize them (docs/format.md).
 #pragma once
 
+#include <bloomery/detail/export.hpp>
+
 #include <array>
 #include <cstdint>
 

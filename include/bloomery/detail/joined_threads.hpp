@@ -1,6 +1,8 @@
 // A list of threads whose destructor joins them. (std::jthread does it too, but libc++ lacks it.)
 #pragma once
 
+#include <bloomery/detail/export.hpp>
+
 #include <thread>
 #include <utility>
 #include <vector>
