@@ -9,6 +9,7 @@ moment of the machine does not fall on one of them.
 
 import argparse
 import os
+import random
 import sqlite3
 import statistics
 import tempfile
@@ -27,10 +28,13 @@ def main() -> None:
     db.enable_load_extension(True)
     db.load_extension(os.path.abspath(options.extension).removesuffix(".so"))
     db.execute("CREATE TABLE members(name TEXT PRIMARY KEY) WITHOUT ROWID")
-    db.executemany("INSERT INTO members VALUES (?)", ((f"member-{i * 7919 % options.members}",) for i in range(options.members)))
+    # Random keys, so that absent keys fall anywhere between them.
+    numbers = random.Random(1)
+    members = [f"{numbers.getrandbits(64):016x}" for _ in range(options.members)]
+    db.executemany("INSERT INTO members VALUES (?)", ((name,) for name in members))
     db.execute("CREATE TABLE t(key TEXT)")
-    # In an order that does not follow the index.
-    db.executemany("INSERT INTO t VALUES (?)", ((f"member-{i * 104729 % options.members}" if i % 10 == 0 else f"other-{i}",) for i in range(options.rows)))
+    rows = (numbers.choice(members) if i % 10 == 0 else f"{numbers.getrandbits(64):016x}" for i in range(options.rows))
+    db.executemany("INSERT INTO t VALUES (?)", ((key,) for key in rows))
     with tempfile.TemporaryDirectory() as work:
         path = os.path.join(work, "members.bloom")
         db.execute("SELECT bloom_save(bloom_build(name, ?, 0.01), ?) FROM members", [options.members, path]).fetchall()

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -92,6 +93,12 @@ class Lookups(SqliteTest):
                 self.assertEqual(in_blob, found)
                 self.assertLessEqual(set(kept), found)
                 self.assertLess(len(found), 2100)
+
+    def test_looks_up_a_window_as_of_now_in_a_file_and_as_of_its_newest_generation_in_a_blob(self):
+        path = self.path("old.bloom")
+        command("build", "--window", "1h", "--now", str(int(time.time()) - 7200), "-o", path, "-n", "10", keys=["a"])
+
+        self.assertEqual(self.db.execute("SELECT bloom(?1, 'a'), bloom_contains(bloom_load(?1), 'a')", [path]).fetchone(), (0, 1))
 
     def test_has_no_false_negative_and_at_most_the_target_rate_of_false_positives(self):
         kept, absent = names(20_000), names(200_000, "absent")
