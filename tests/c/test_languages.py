@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -55,11 +56,24 @@ class Languages(unittest.TestCase):
         with open(path, "rb") as file:
             return file.read()
 
-    def test_c(self) -> None:
+    def compile_c(self, source: str) -> None:
         flags = self.run_in_folder("pkg-config", "--cflags", "--libs", "bloomery-c").split()
-        strict = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
-        self.run_in_folder("cc", *strict, "-o", "cities", os.path.join(EXAMPLES, "cities.c"), *flags)
+        self.run_in_folder("cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o", "cities", source, *flags)
+
+    def test_c(self) -> None:
+        self.compile_c(os.path.join(EXAMPLES, "cities.c"))
         self.check_run("./cities")
+
+    def test_the_program_in_the_documentation(self) -> None:
+        with open(os.path.join(SOURCE, "docs", "everywhere.md"), encoding="utf-8") as file:
+            ((program, printed),) = re.findall(r"^```c\n(.*?)^```\n\n```text\n(.*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
+        source = os.path.join(self.folder, "program.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(program)
+
+        self.compile_c(source)
+
+        self.assertEqual(self.run_in_folder("./cities"), printed)
 
     def test_rust(self) -> None:
         self.run_in_folder(self.want("rustc"), "-o", "cities", os.path.join(EXAMPLES, "cities.rs"), "-L", self.libraries)

@@ -85,6 +85,23 @@ class Installed:
             # Only a shared build needs the location of its libraries.
             run(os.path.join(build, consumer), LD_LIBRARY_PATH=os.path.dirname(os.path.dirname(pc)))
 
+    def test_the_c_interface_is_found_by_pkg_config(self) -> None:
+        (pc,) = glob.glob(os.path.join(self.prefix, "**", "bloomery-c.pc"), recursive=True)
+        build = new_directory()
+        program = os.path.join(build, "cities")
+        flags = run("pkg-config", "--cflags", "--libs", "bloomery-c", PKG_CONFIG_PATH=os.path.dirname(pc)).split()
+
+        run("cc", "-o", program, os.path.join(SOURCE, "examples", "languages", "cities.c"), *flags)
+
+        printed = run("env", "-C", build, program, LD_LIBRARY_PATH=os.path.dirname(os.path.dirname(pc)))
+        self.assertEqual(printed, "3 keys, 2 new\nMadrid: maybe present\nBerlin: certainly absent\n")
+
+    def test_find_package_finds_the_c_interface(self) -> None:
+        consumers = build_consumers("find_package_c", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+
+        printed = run("env", "-C", consumers, os.path.join(consumers, "cities"))
+        self.assertEqual(printed, "3 keys, 2 new\nMadrid: maybe present\nBerlin: certainly absent\n")
+
     def test_every_public_header_is_installed(self) -> None:
         self.assertTrue(headers(os.path.join(SOURCE, "include")))
         self.assertEqual(headers(os.path.join(self.prefix, "include")), headers(os.path.join(SOURCE, "include")))
@@ -129,7 +146,7 @@ class Shared(Installed, unittest.TestCase):
     @staticmethod
     @functools.cache
     def build() -> str:
-        wanted = [f"-D{name}=ON" for name in ("BUILD_SHARED_LIBS", "BLOOMERY_BUILD_REDIS", "BLOOMERY_INSTALL")]
+        wanted = [f"-D{name}=ON" for name in ("BUILD_SHARED_LIBS", "BLOOMERY_BUILD_REDIS", "BLOOMERY_BUILD_C", "BLOOMERY_INSTALL")]
         if not LONG:
             launcher = os.path.join(SOURCE, "tests", "consumers", "reused_objects.py")
             wanted.append(f"-DCMAKE_CXX_COMPILER_LAUNCHER={sys.executable};-S;-E;{launcher};{BUILD}")
