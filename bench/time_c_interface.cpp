@@ -109,6 +109,14 @@ int main(int argc, char** argv) {
   compare(
       "insert, offsets", count, rounds, clear, [&] { texts.insert(views); }, insert(c_texts, of_offsets));
   compare(
+      "insert, one text each", count, rounds, clear,
+      [&] {
+        for (const std::string_view view : views) texts.insert(view);
+      },
+      [&] {
+        for (const bloomery_bytes& key : c_views) check(bloomery_insert(c_texts, key.data, key.length, nullptr));
+      });
+  compare(
       "look up, integers", count, rounds, keep, [&] { integers.may_contain(numbers, bitmap); },
       look_up(c_numbers, of_numbers));
   compare(
