@@ -40,7 +40,9 @@ class singly_handle final : public bloomery::filter_handle {
     params_.layout = bloomery::scalable_layers::layout_name();
   }
 
-  void save(const std::string& path) const { filter_.save(path); }
+  void save(const std::string& path, const bloomery::create_options& options) const override {
+    filter_.save(path, options);
+  }
 
   bloomery::capabilities capabilities() const override {
     return {.can_merge = false, .can_clear = true, .grows = true, .has_cells = false};
@@ -87,10 +89,10 @@ class singly_subject final : public subject {
     hold(bloomery::scalable_filter<std::uint64_t>(p.target_fpr, {}, p.capacity));
   }
 
-  void close() override { filter().save(folder_ / "filter.layers"); }
+  void close() override { filter().save(folder_ / "filter.layers", {}); }
   void open() override { hold(bloomery::scalable_filter<std::uint64_t>::load(folder_ / "filter.layers")); }
   handle_ptr copy() override {
-    filter().save(folder_ / "copy.layers");
+    filter().save(folder_ / "copy.layers", {});
     return bloomery::open_filter(folder_ / "copy.layers");
   }
 
