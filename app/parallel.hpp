@@ -3,17 +3,12 @@
 
 #include <bloomery/detail/joined_threads.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <thread>
 #include <vector>
 
 namespace bloomery::app {
-
-/// The number of threads that this machine runs at once; 1 if the system does not report it.
-inline unsigned hardware_threads() noexcept { return std::max(1u, std::thread::hardware_concurrency()); }
 
 /// Calls work(worker, piece) once per piece 0 .. pieces - 1. The pieces start in order, and each worker has one at a
 /// time. The calling thread is worker 0, the others have the numbers up to threads - 1.

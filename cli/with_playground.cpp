@@ -2,7 +2,6 @@
 //
 //   $ bloomery playground seen.bloom
 //   http://127.0.0.1:25666/
-#include "app/parallel.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/output.hpp"
@@ -15,6 +14,7 @@
 #include "playground/http/server.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/processors.hpp>
 #include <bloomery/redis/handle.hpp>
 
 #include <fmt/format.h>
@@ -86,7 +86,7 @@ exit_status playground(const playground_options& options) {
     inspections.push_back(bloomery::playground::inspect_filter(name, options_for(name, options)));
     if (const auto problem = bloomery::playground::first_problem_of(name)) say("warning: " + sentence_of(*problem));
   }
-  bloomery::playground::api answers({.inspections = std::move(inspections), .threads = app::hardware_threads()});
+  bloomery::playground::api answers({.inspections = std::move(inspections), .threads = available_processors()});
   using bloomery::playground::http::server;
   const auto port = static_cast<std::uint16_t>(options.port);
   server serving(answers, options.host, options.has_port ? std::optional(port) : std::nullopt);

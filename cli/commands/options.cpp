@@ -7,12 +7,12 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/params.hpp>
+#include <bloomery/processors.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
-#include <thread>
 
 namespace bloomery::cli {
 namespace {
@@ -139,7 +139,7 @@ void add_inputs(command_line& line, command& c, input_options& o) {
   add_key_shape(line, c, o);
 }
 
-unsigned default_threads() { return std::min(4u, std::max(1u, std::thread::hardware_concurrency())); }
+unsigned default_threads() { return std::min(4u, available_processors()); }
 
 void add_common(command& c, common_options& o, const std::string& quiet) {
   c.option("-j,--threads", o.threads, {1, 256}, "N", "threads, 1 to 256; default: 1 per processor, up to 4")

@@ -125,7 +125,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   ///                this type, or a log (for read_write)
   ///
   /// Example:
-  ///     using city_file = filter<std::string, layouts::split_block, xxh3_64, mapped_storage>;
+  ///     using city_file = mapped_filter<std::string, layouts::split_block>;
   ///     city_file made = city_file::create("typed.bloom", {.capacity = 1000, .fpr = 0.01}, {.metadata = "cities"});
   ///     made.insert("Madrid");
   ///     made.close();
@@ -415,7 +415,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   void merge(const filter<Key, Layout, Hash, OtherStorage>& other) {
     const std::string reason = difference(params_, other.parameters());
     if (!reason.empty())
-      throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, hint::merge_like_filters});
+      detail::refuse(errc::incompatible, {"filters cannot be merged", "", "", reason, hint::merge_like_filters});
     want_writable();
     if constexpr (layout_with_removal<Layout>) {
       Layout::merge_bytes({storage_.data(), storage_.size()}, other.bytes());
@@ -436,7 +436,7 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
     static_assert(!layout_with_removal<Layout> || sizeof(OtherStorage) == 0,
                   "counting filters have no intersection: counters do not show which copies are in both filters");
     const std::string reason = difference(params_, other.parameters());
-    if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
+    if (!reason.empty()) detail::refuse(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
     want_writable();
     const estimate keys = estimate_overlap(params_, count_shared(bytes(), other.bytes())).keys_both;
     intersect_bits({storage_.data(), storage_.size()}, other.bytes());
@@ -579,5 +579,14 @@ class filter : private detail::filter_core<Key, Layout, Hash, Storage> {
   filter(params p, Hash hash) : filter(p, Storage(bytes_for(p.geometry.bits)), hash) {}
   filter(params p, Storage bytes, Hash hash) : core(std::move(p), std::move(bytes), hash) {}
 };
+
+/// A filter in a mapped file.
+///
+/// Example:
+///     mapped_filter<std::uint64_t>::create("ids.bloom", {.capacity = 1000, .fpr = 0.01}).insert(17);
+///     assert(mapped_filter<std::uint64_t>::open("ids.bloom").may_contain(17));
+template <class Key = std::string_view, layout Layout = layouts::split_block,
+          class Hash = default_hash_for<Key, Layout>>
+using mapped_filter = filter<Key, Layout, Hash, mapped_storage>;
 
 }  // namespace bloomery

@@ -105,7 +105,7 @@ class layered_filter {
   const std::vector<filter_layer>& layers() const noexcept { return layers_; }
 
   /// Numbers of the layers of a shard: first_of(shard) to first_of(shard + 1) - 1, the oldest first.
-  std::size_t first_of(std::uint64_t shard) const noexcept { return firsts_[static_cast<std::size_t>(shard)]; }
+  std::size_t first_of(std::uint64_t shard) const noexcept { return firsts_[shard]; }
 
   std::span<const std::uint8_t> bytes_of(std::size_t layer) const noexcept;
   std::span<std::uint8_t> bytes_of(std::size_t layer) noexcept;

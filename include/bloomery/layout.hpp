@@ -262,7 +262,7 @@ class staged_lookups {
     for (std::size_t i = 0; i < size_; ++i) {
       remaining[count] = static_cast<std::uint8_t>(i);
       typename L::cells cells(geometry_, hashes_[i]);
-      count += first_set(cells) ? 1 : 0;
+      count += first_set(cells) ? 1u : 0u;
     }
     if (large_) {
       for (std::size_t i = 0; i < count; ++i) prefetch(hashes_[remaining[i]], cells_looked_ahead, most_prefetched);

@@ -129,17 +129,8 @@ class scalable_filter {
   static scalable_filter load(const std::string& path, Hash hash = {}) {
     const layered_filter copy = layered_filter::open(path, {.facts_only = true});
     const params& saved = copy.parameters().filter;
-    const std::string reason = difference(saved, kind::describe(saved.geometry, 0, 0, hash));
-    if (!reason.empty()) {
-      throw error(errc::incompatible, {"the file contains another kind of filter", path, "", reason, ""});
-    }
-    try {
-      return scalable_filter(scalable_layers(copy), hash);
-    } catch (const error& e) {
-      error_text text = e.text();
-      text.where = path + ": " + text.where;
-      throw error(e.code(), std::move(text));
-    }
+    detail::check_same_kind(path, difference(saved, kind::describe(saved.geometry, 0, 0, hash)));
+    return scalable_filter(scalable_layers(copy, path), hash);
   }
 
   double target_fpr() const noexcept { return layers_.target_fpr(); }  ///< p, for any size

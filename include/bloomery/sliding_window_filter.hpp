@@ -181,7 +181,7 @@ class sliding_window_filter {
   template <class OtherStorage>
   void merge(const sliding_window_filter<Key, Layout, Hash, OtherStorage>& other) {
     const std::string reason = difference(params_, other.parameters());
-    if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
+    if (!reason.empty()) detail::refuse(errc::incompatible, {"filters cannot be merged", "", "", reason, ""});
     want_writable();
     merge_windows(params_, {storage_.data(), storage_.size()}, other.bytes());
     storage_.counts().inserted += other.insert_count();
@@ -254,10 +254,7 @@ class sliding_window_filter {
   static params matched(const params& file, const Hash& hash, const std::string& path) {
     params own = describe(file.geometry, file.capacity, file.target_fpr, hash);
     own.extra = file.extra;
-    const std::string reason = difference(file, own);
-    if (!reason.empty()) {
-      throw error(errc::incompatible, {"the file contains another kind of filter", path, "", reason, ""});
-    }
+    detail::check_same_kind(path, difference(file, own));
     Layout::check(own.geometry);
     return own;
   }

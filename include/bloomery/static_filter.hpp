@@ -17,6 +17,7 @@
 #include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
+#include <bloomery/processors.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -24,7 +25,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -158,7 +158,7 @@ class static_filter {
   static void hash_all(std::span<const Key> keys, std::span<std::uint64_t> hash64s, unsigned threads,
                        const Hash& hash) {
     constexpr std::size_t worth_a_thread = 100'000;
-    if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+    if (threads == 0) threads = available_processors();
     const std::size_t parts = std::clamp<std::size_t>(keys.size() / worth_a_thread, 1, std::min(threads, 256u));
     const auto work = [&](std::size_t part) {
       const std::size_t begin = keys.size() / parts * part;
@@ -185,8 +185,8 @@ class static_filter {
       a.layout = b.layout = layouts::split_block512::name;
       reason = difference(a, b);
     }
-    if (reason.empty()) return own;
-    throw error(errc::incompatible, {"the file contains another kind of filter", path, "", reason, ""});
+    detail::check_same_kind(path, reason);
+    return own;
   }
 
   static Storage checked(Storage bytes, const std::string& path) {
@@ -199,8 +199,9 @@ class static_filter {
   static_filter(params p, Storage bytes, Hash hash, const std::string& path)
       : static_filter(std::move(p), checked(std::move(bytes), path), hash) {
     if (fuse_keys(this->bytes()) != params_.capacity) {
-      throw error(errc::damaged, {"the static filter contradicts itself: keys", path, std::to_string(params_.capacity),
-                                  std::to_string(fuse_keys(this->bytes())), hint::seal_again});
+      detail::refuse(errc::damaged,
+                     {"the static filter contradicts itself: keys", path, std::to_string(params_.capacity),
+                      std::to_string(fuse_keys(this->bytes())), hint::seal_again});
     }
   }
 

@@ -6,11 +6,10 @@
 #include "playground/inspect/findings.hpp"
 #include "playground/session/shown_filter.hpp"
 
-#include "app/parallel.hpp"
-
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/measure.hpp>
+#include <bloomery/processors.hpp>
 #include <bloomery/redis.hpp>
 #include <bloomery/redis/address.hpp>
 #include <bloomery/redis/handle.hpp>
@@ -122,7 +121,7 @@ class inspected_on_redis final : public watched {
       facts.fill = of_bits.fill;
       facts.expected_fpr = of_bits.expected_fpr;
       facts.keys_left = of_bits.keys_left;
-      fill = fill_of(copy.view(), app::hardware_threads(), hear);
+      fill = fill_of(copy.view(), available_processors(), hear);
       fill->by_blocks.tolerated = tolerated_while_written;
       expect(fill->by_blocks, p, facts.fill->estimated_keys->value);
     } else {

@@ -14,6 +14,7 @@
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/memory.hpp>
+#include <bloomery/processors.hpp>
 
 #include "filters/insert_by_two.hpp"
 #include "kernels/dispatch.hpp"
@@ -25,7 +26,6 @@
 #include <exception>
 #include <new>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -232,9 +232,7 @@ std::uint64_t insert_by_partition(const bulk_target& target, const hash64s_of_ke
 
 constexpr unsigned most_threads = 256;
 
-unsigned threads_for(unsigned wanted) {
-  return std::min(wanted == 0 ? std::max(1u, std::thread::hardware_concurrency()) : wanted, most_threads);
-}
+unsigned threads_for(unsigned wanted) { return std::min(wanted == 0 ? available_processors() : wanted, most_threads); }
 
 }  // namespace
 

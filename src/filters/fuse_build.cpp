@@ -15,6 +15,7 @@
 #include <bloomery/detail/joined_threads.hpp>
 
 #include <bloomery/error.hpp>
+#include <bloomery/processors.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -25,7 +26,6 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -482,7 +482,7 @@ constexpr unsigned most_threads = 256;
 
 // At most one thread per partition.
 unsigned threads_for(unsigned wanted, std::uint64_t keys) {
-  const unsigned threads = wanted == 0 ? std::max(1u, std::thread::hardware_concurrency()) : wanted;
+  const unsigned threads = wanted == 0 ? available_processors() : wanted;
   return static_cast<unsigned>(std::min<std::uint64_t>({threads, most_threads, partitions_for(keys)}));
 }
 

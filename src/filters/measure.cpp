@@ -3,6 +3,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter_handle.hpp>
+#include <bloomery/processors.hpp>
 
 #include <bloomery/detail/joined_threads.hpp>
 
@@ -15,7 +16,6 @@
 #include <cstddef>
 #include <exception>
 #include <span>
-#include <thread>
 #include <vector>
 
 namespace bloomery {
@@ -51,7 +51,7 @@ class absent_lookups {
 template <class LookUp>
 measured_rate measure(key_kind kind, std::uint64_t queries, std::uint64_t seed, unsigned threads,
                       const function_ref<bool()>& go_on, LookUp look_up) {
-  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+  if (threads == 0) threads = available_processors();
   const std::uint64_t workers = std::min<std::uint64_t>(threads, queries / batch + 1);
   // Allocated here, because std::bad_alloc in a thread could not be caught.
   std::vector<absent_lookups> lookups(static_cast<std::size_t>(workers), absent_lookups(kind, seed));

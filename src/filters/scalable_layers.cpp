@@ -393,7 +393,7 @@ scalable_layers::scalable_layers(double target_fpr, std::uint64_t first_layer_ke
   impl_ = std::make_unique<impl>(target_fpr, first_layer_keys);
 }
 
-scalable_layers::scalable_layers(const layered_filter& copy) {
+scalable_layers::scalable_layers(const layered_filter& copy, const std::string& path) try {
   const layered_params& p = copy.parameters();
   if (p.is_shared) {
     throw error(errc::incompatible, {"these layers are not those of a scalable filter", "layers",
@@ -409,6 +409,11 @@ scalable_layers::scalable_layers(const layered_filter& copy) {
     const auto bytes = copy.bytes_of(i);
     std::copy(bytes.begin(), bytes.end(), impl_->newest().storage.data());
   }
+} catch (const error& e) {
+  if (path.empty()) throw;
+  error_text text = e.text();
+  text.where = path + ": " + text.where;
+  throw error(e.code(), std::move(text));
 }
 
 scalable_layers::scalable_layers(scalable_layers&&) noexcept = default;

@@ -4,8 +4,16 @@
 #include <bloomery/error.hpp>
 
 #include <string>
+#include <utility>
 
 namespace bloomery::detail {
+
+void refuse(errc code, error_text text) { throw error(code, std::move(text)); }
+
+void check_same_kind(const std::string& path, const std::string& reason) {
+  if (!reason.empty())
+    throw error(errc::incompatible, {"the file contains another kind of filter", path, "", reason, ""});
+}
 
 void refuse_output_size(const char* call, const char* output, bool at_least, std::size_t expected, std::size_t found) {
   throw error(errc::invalid_argument,

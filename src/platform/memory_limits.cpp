@@ -15,6 +15,8 @@ memory_budget available_memory(const system_folders& from) { return memory_capac
 
 #else
 
+#include "platform/control_groups.hpp"
+
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -53,52 +55,27 @@ std::uint64_t number_in(const std::map<std::string, std::uint64_t>& numbers, con
   return found == numbers.end() ? 0 : found->second;
 }
 
-// The number in a file; none if the file does not exist, or says "max".
-std::optional<std::uint64_t> number_in(const std::string& path) {
-  std::ifstream file(path);
-  std::uint64_t number = 0;
-  return file >> number ? std::optional(number) : std::nullopt;
-}
-
 void lower(memory_budget& budget, std::uint64_t bytes, memory_limit limit) {
   if (bytes < budget.bytes) budget = {bytes, limit};
 }
 
 // The file names of one version of control groups.
 struct group_files {
-  const char* folder;  // of the hierarchy
   const char* most;
   const char* used;
   const char* cached[2];  // in memory.stat
 };
 
 constexpr group_files version_1{
-    "/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", {"total_active_file", "total_inactive_file"}};
-constexpr group_files version_2{"", "/memory.max", "/memory.current", {"active_file", "inactive_file"}};
+    "/memory.limit_in_bytes", "/memory.usage_in_bytes", {"total_active_file", "total_inactive_file"}};
+constexpr group_files version_2{"/memory.max", "/memory.current", {"active_file", "inactive_file"}};
 
-// Calls `with(files, folder)` for each control group of this process that may limit memory. In a container, /proc may
-// give the group's path on the host, while the container sees its own group as the root. So all parent folders of the
-// path are tried as well, which nested groups require anyway.
+// Calls `with(files, folder)` for each control group of this process that may limit memory.
 template <class With>
 void for_each_group(const system_folders& from, With with) {
-  std::ifstream list(from.proc + "/self/cgroup");
-  for (std::string line; std::getline(list, line);) {  // number:controllers:path
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool is_version_2 = controllers == ",,";
-    if (!is_version_2 && controllers.find(",memory,") == std::string::npos) continue;
-    const group_files& files = is_version_2 ? version_2 : version_1;
-    std::string path = line.substr(second + 1);
-    while (path.ends_with('/')) path.pop_back();
-    for (;;) {
-      with(files, from.groups + files.folder + path);
-      const std::size_t slash = path.rfind('/');
-      if (slash == std::string::npos) break;
-      path.resize(slash);
-    }
-  }
+  for_each_control_group(from, "memory", [&](const control_group& group) {
+    with(group.is_version_2 ? version_2 : version_1, group.folder);
+  });
 }
 
 std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
@@ -117,7 +94,8 @@ std::uint64_t limit_of(decltype(RLIMIT_AS) resource) {
 memory_budget memory_capacity(const system_folders& from) {
   memory_budget budget = physical_memory();
   for_each_group(from, [&](const group_files& files, const std::string& folder) {
-    if (const auto most = number_in(folder + files.most)) lower(budget, *most, memory_limit::control_group);
+    if (const auto most = number_in<std::uint64_t>(folder + files.most))
+      lower(budget, *most, memory_limit::control_group);
   });
   return budget;
 }
@@ -127,11 +105,11 @@ memory_budget available_memory(const system_folders& from) {
   const auto machine = named_numbers(from.proc + "/meminfo");
   if (machine.contains("MemAvailable")) budget.bytes = number_in(machine, "MemAvailable");
   for_each_group(from, [&](const group_files& files, const std::string& folder) {
-    const auto most = number_in(folder + files.most);
+    const auto most = number_in<std::uint64_t>(folder + files.most);
     if (!most || *most >= physical_memory().bytes) return;
     const auto facts = named_numbers(folder + "/memory.stat");
     const std::uint64_t cached = number_in(facts, files.cached[0]) + number_in(facts, files.cached[1]);
-    const std::uint64_t used = rest(number_in(folder + files.used).value_or(0), cached);
+    const std::uint64_t used = rest(number_in<std::uint64_t>(folder + files.used).value_or(0), cached);
     lower(budget, rest(*most, used), memory_limit::control_group);
   });
   const auto process = named_numbers(from.proc + "/self/status");
@@ -141,7 +119,7 @@ memory_budget available_memory(const system_folders& from) {
   if (const std::uint64_t most = limit_of(RLIMIT_DATA); most != unlimited) {
     lower(budget, rest(most, number_in(process, "VmData")), memory_limit::data_segment);
   }
-  if (number_in(from.proc + "/sys/vm/overcommit_memory") == 2) {
+  if (number_in<std::uint64_t>(from.proc + "/sys/vm/overcommit_memory") == 2) {
     lower(budget, rest(number_in(machine, "CommitLimit"), number_in(machine, "Committed_AS")), memory_limit::commit);
   }
   return budget;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "answers.hpp"
-#include "app/parallel.hpp"
 #include "playground/api/demo_api.hpp"
 #include "playground/host/own_thread.hpp"
 
 #include <bloomery/layout.hpp>
+#include <bloomery/processors.hpp>
 
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ class visitor {
     return r.body;
   }
 
-  bloomery::playground::demo_api api{{.threads = bloomery::app::hardware_threads()}};
+  bloomery::playground::demo_api api{{.threads = bloomery::available_processors()}};
   bloomery::playground::job_thread runs{api.rest().queued_jobs()};
 
  private:

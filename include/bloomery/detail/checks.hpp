@@ -1,10 +1,11 @@
 // Checks of a caller's arguments that run in every build: the sizes of output spans, and writing to a read-only filter.
 //
 // A batch is checked once, before its first key is processed. The functions that throw are out of line, so that the
-// fast paths need not spill registers.
+// fast paths need not spill registers, and so that headers compile with -fno-exceptions.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
+#include <bloomery/error.hpp>
 
 #include <cstddef>
 #include <string>
@@ -14,6 +15,16 @@ namespace detail {
 
 /// Words of a bitmap with one bit per key.
 constexpr std::size_t bitmap_words(std::size_t keys) noexcept { return keys / 64 + (keys % 64 != 0 ? 1 : 0); }
+
+/// Throws an error for a header, which contains no `throw` itself.
+/// @throws error  always
+[[noreturn, gnu::cold, gnu::noinline]] void refuse(errc code, error_text text);
+
+/// Refuses a file whose filter has another type.
+/// @param path    path of the file; empty: unknown
+/// @param reason  the field that differs, and both values; empty: none differs
+/// @throws error  incompatible, unless `reason` is empty
+void check_same_kind(const std::string& path, const std::string& reason);
 
 /// Refuses an output span.
 /// @param call      the function, such as "filter::insert"

@@ -34,9 +34,9 @@ class filter_core {
 
   filter_core(params p, Storage bytes, Hash hash) : params_(std::move(p)), hash_(hash), storage_(std::move(bytes)) {
     if (storage_.size() != bytes_for(params_.geometry.bits)) {
-      throw error(errc::invalid_argument,
-                  {"the storage has the wrong size", "storage",
-                   std::to_string(bytes_for(params_.geometry.bits)) + " bytes", std::to_string(storage_.size()), ""});
+      detail::refuse(errc::invalid_argument, {"the storage has the wrong size", "storage",
+                                              std::to_string(bytes_for(params_.geometry.bits)) + " bytes",
+                                              std::to_string(storage_.size()), ""});
     }
   }
 
@@ -78,10 +78,7 @@ class filter_core {
 
   static params matched(const params& file, const Hash& hash, const std::string& path) {
     params own = kind::describe(file.geometry, file.capacity, file.target_fpr, hash);
-    const std::string reason = difference(file, own);
-    if (!reason.empty()) {
-      throw error(errc::incompatible, {"the file contains another kind of filter", path, "", reason, ""});
-    }
+    detail::check_same_kind(path, difference(file, own));
     Layout::check(own.geometry);
     return own;
   }

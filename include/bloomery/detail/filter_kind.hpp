@@ -1,9 +1,9 @@
 // filter_kind: the parts of a filter type that do not depend on storage: parameters, and hashing keys in batches.
 #pragma once
 
+#include <bloomery/detail/checks.hpp>
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/hash_span.hpp>
-#include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/params.hpp>
@@ -74,8 +74,9 @@ struct filter_kind {
     }
     if constexpr (requires { Hash::most_seed; }) {
       if (p.seed > Hash::most_seed) {
-        throw error(errc::invalid_argument, {"seed of " + p.hash, "seed", "at most " + std::to_string(Hash::most_seed),
-                                             std::to_string(p.seed), ""});
+        detail::refuse(
+            errc::invalid_argument,
+            {"seed of " + p.hash, "seed", "at most " + std::to_string(Hash::most_seed), std::to_string(p.seed), ""});
       }
     }
     p.geometry = g;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -100,7 +101,8 @@ class scalable_layers {
   /// The scalable filter that was copied. It accepts further keys and grows as the original does.
   /// @throws error  incompatible: a copy of a shared filter, or layers of other sizes than this version makes; damaged:
   ///                a number of keys that such layers never have; as above
-  explicit scalable_layers(const layered_filter& copy);
+  /// @param path  the file of the copy, for errors; empty: none
+  explicit scalable_layers(const layered_filter& copy, const std::string& path = {});
 
   scalable_layers(scalable_layers&&) noexcept;
   scalable_layers& operator=(scalable_layers&&) noexcept;
