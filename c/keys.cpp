@@ -91,11 +91,10 @@ std::span<std::uint8_t> part_of(std::uint8_t* answers, std::size_t first, std::s
   return {answers + first, count};
 }
 
-change_result insert_one(const bloomery_filter* filter, key_span key, int* is_new) {
-  std::uint8_t answer = 0;
-  const change_result result = handle_of(filter).insert(key, {&answer, 1});
-  if (is_new != nullptr) *is_new = answer;
-  return result;
+template <class Key>
+void insert_one(const bloomery_filter* filter, const Key& key, int* is_new) {
+  const bool result = handle_of(filter).insert(key);
+  if (is_new != nullptr) *is_new = result ? 1 : 0;
 }
 
 void remove_one(const bloomery_filter* filter, key_span key, int* removed) {
@@ -143,14 +142,11 @@ using namespace bloomery::c;
 extern "C" {
 
 bloomery_code bloomery_insert(bloomery_filter* filter, const void* key, size_t length, int* is_new) {
-  return guarded([&] {
-    const std::string_view text = text_of(key, length);
-    insert_one(filter, std::span(&text, 1), is_new);
-  });
+  return guarded([&] { insert_one(filter, text_of(key, length), is_new); });
 }
 
 bloomery_code bloomery_insert_u64(bloomery_filter* filter, uint64_t key, int* is_new) {
-  return guarded([&] { insert_one(filter, std::span<const std::uint64_t>(&key, 1), is_new); });
+  return guarded([&] { insert_one(filter, std::uint64_t{key}, is_new); });
 }
 
 bloomery_code bloomery_contains(const bloomery_filter* filter, const void* key, size_t length, int* found) {

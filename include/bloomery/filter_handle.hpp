@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -150,6 +151,15 @@ class filter_handle {
   /// @throws error          invalid_argument: `is_new` has another size than `keys`
   change_result insert(key_span keys, std::span<std::uint8_t> is_new = {});
 
+  change_result insert(std::initializer_list<std::string_view> keys) {
+    return insert(key_span(std::span(keys.begin(), keys.size())));
+  }
+
+  /// Inserts one key and returns whether it is certainly new; false also if a lost connection to a server left that
+  /// open. @throws error  codes as above; filters on servers and filters that grow throw partial_error
+  bool insert(std::string_view key);
+  bool insert(std::uint64_t key);
+
   /// Inserts keys in the fastest order, with up to `threads` threads (0: one per processor), and returns how many were
   /// certainly new. Filters that grow or are on servers insert in order. The limits do not apply while a filter in
   /// memory or in a mapped file inserts. @throws partial_error, error  as insert()
@@ -157,7 +167,7 @@ class filter_handle {
   /// Example:
   ///     const auto seen = make_handle(any_filter(complete({.capacity = 1000, .target_fpr = 0.01})));
   ///     assert(seen->insert_all(std::vector<std::string>{"Madrid", "Berlin", "Madrid"}) == 2);
-  virtual std::uint64_t insert_all(key_span keys, unsigned threads = 0);
+  std::uint64_t insert_all(key_span keys, unsigned threads = 0);
 
   /// Looks up keys: bit i % 64 of bitmap[i / 64] is the answer for key i; false: certainly never inserted. Unused bits
   /// of the last word are 0.
@@ -251,6 +261,9 @@ class filter_handle {
 
  protected:
   filter_handle() = default;
+
+  /// The filter behind this handle if any_filter's own functions insert its keys; otherwise null.
+  virtual any_filter* in_place() noexcept;
 
   /// Inserts at most keys_of_a_call keys and returns how many were certainly new. If this throws, all of these keys
   /// count as undecided, except for errors that refuse keys: incompatible, invalid_argument, and for local filters

@@ -73,6 +73,25 @@ change_result filter_handle::insert(key_span keys, std::span<std::uint8_t> is_ne
   });
 }
 
+any_filter* filter_handle::in_place() noexcept { return nullptr; }
+
+// As for lookups, any_filter inserts a single key ten times as fast as a batch of one key.
+bool filter_handle::insert(std::string_view key) {
+  check_limits();
+  if (any_filter* const filter = in_place()) return filter->insert(key);
+  std::uint8_t is_new = 0;
+  insert(std::span<const std::string_view>(&key, 1), std::span(&is_new, 1));
+  return is_new == 1;
+}
+
+bool filter_handle::insert(std::uint64_t key) {
+  check_limits();
+  if (any_filter* const filter = in_place()) return filter->insert(key);
+  std::uint8_t is_new = 0;
+  insert(std::span<const std::uint64_t>(&key, 1), std::span(&is_new, 1));
+  return is_new == 1;
+}
+
 change_result filter_handle::remove(key_span keys, std::span<removal> results) {
   if (!results.empty() && results.size() != keys.size()) {
     throw error(errc::invalid_argument, {"remove: the output has the wrong size", "results",
@@ -82,8 +101,6 @@ change_result filter_handle::remove(key_span keys, std::span<removal> results) {
     return remove_some(keys.part(first, count), results.empty() ? nullptr : results.data() + first);
   });
 }
-
-std::uint64_t filter_handle::insert_all(key_span keys, unsigned) { return insert(keys).changed; }
 
 void filter_handle::contains(key_span keys, std::span<std::uint64_t> bitmap) {
   const std::size_t words = (keys.size() + 63) / 64;

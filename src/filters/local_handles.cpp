@@ -48,7 +48,7 @@ class handle_of_bits : public filter_handle {
     const params& p = bits().parameters();
     bloomery::capabilities result = capabilities_of(p);
     if (!writable_) result.can_insert = result.can_remove = result.can_merge = result.can_clear = false;
-    result.can_look_up = p.key_check == 0 || p.secret.has_value();
+    result.can_look_up = can_hash_keys(p);
     return result;
   }
 
@@ -129,8 +129,6 @@ class handle_of_any_filter : public handle_of_bits {
     filter().merge(*other.local());
   }
 
-  std::uint64_t insert_all(key_span keys, unsigned threads) override { return filter().insert_all(keys, threads); }
-
   void clear() override { filter().clear(); }
 
   void tick(std::uint64_t now) override {
@@ -155,6 +153,8 @@ class handle_of_any_filter : public handle_of_bits {
 
  protected:
   virtual any_filter& filter() noexcept = 0;
+
+  any_filter* in_place() noexcept final { return &filter(); }
 
   std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
     return filter().insert(keys, answers(keys, is_new));
