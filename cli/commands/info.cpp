@@ -66,7 +66,7 @@ std::uint64_t usual_queries(const filter_handle& filter, const filter_facts& fac
 void measure(info_result& result, filter_handle& filter, const info_options& options) {
   const std::uint64_t queries = options.queries.value_or(usual_queries(filter, result.facts));
   if (!filter.capabilities().can_look_up) {
-    result.needs_secret = options.queries.value_or(1) > 0;
+    result.cannot_measure = options.queries.value_or(1) > 0;
     return;
   }
   if (queries == 0) return;

@@ -158,8 +158,10 @@ void add_rates(page& out, const info_result& r) {
   }
   if (r.measured)
     out.line("measured FPR", rate_with_interval(*r.measured));
-  else if (r.needs_secret)
-    out.line("measured FPR", "unknown without the secret; add --secret KEYFILE");
+  else if (r.cannot_measure)
+    out.line("measured FPR", f.parameters.key_check != 0
+                                 ? "unknown without the secret; add --secret KEYFILE"
+                                 : fmt::format("unknown: hash {} is not built in", f.parameters.hash));
   if (r.judgement.verdict != fpr_verdict::no_target) out.line("target FPR", judgement_text(r.judgement));
 }
 

@@ -25,7 +25,7 @@ struct info_result {
   std::string name;  ///< as shown_name()
   filter_facts facts;
   std::optional<measured_rate> measured = {};
-  bool needs_secret = false;  ///< for the measurement
+  bool cannot_measure = false;  ///< keys cannot be hashed: the secret is missing, or the hash is not built in
   std::vector<forecast_step> forecast = {};
   std::optional<std::vector<std::string>> page_problems = {};  ///< empty: pages were not checked
   fpr_judgement judgement = {};

@@ -17,19 +17,36 @@ void refuse_without_secret(const params& p, const std::string& path) {
                hint::give_the_secret});
 }
 
+namespace {
+
+[[noreturn]] void refuse_unknown(const char* what, const std::string& name, const std::string& names,
+                                 const std::string& path) {
+  throw error(errc::incompatible, {std::string("the filter has a ") + what + " that is not built in", path,
+                                   "one of " + names, "'" + name + "'", hint::use_its_program});
+}
+
+}  // namespace
+
+void refuse_without_hash(const params& p, const std::string& path) {
+  if (p.scheme.empty() && find_hash(p.hash) == nullptr) refuse_unknown("hash", p.hash, hash_names(), path);
+  refuse_without_secret(p, path);
+}
+
+void check_known(const params& p, const std::string& path) { check_known(p, path, false); }
+
 // A file may name a layout, scheme or hash that only a later version or another program supports.
-void check_known(const params& p, const std::string& path) {
-  const auto refuse = [&](const char* what, const std::string& name, const std::string& names) {
-    throw error(errc::incompatible, {std::string("the filter has a ") + what + " that is not built in", path,
-                                     "one of " + names, "'" + name + "'", hint::use_its_program});
-  };
+void check_known(const params& p, const std::string& path, bool facts_only) {
   if (!p.scheme.empty()) {
-    if (find_scheme(p.scheme) == nullptr) refuse("scheme", p.scheme, scheme_names());
+    if (find_scheme(p.scheme) == nullptr) refuse_unknown("scheme", p.scheme, scheme_names(), path);
   } else {
-    if (find_layout(p.layout) == nullptr) refuse("layout", p.layout, layout_names());
-    if (find_hash(p.hash) == nullptr) refuse("hash", p.hash, hash_names());
+    if (find_layout(p.layout) == nullptr) refuse_unknown("layout", p.layout, layout_names(), path);
+    if (find_hash(p.hash) == nullptr && !facts_only) refuse_unknown("hash", p.hash, hash_names(), path);
   }
   params without_capacity = p;
+  if (p.scheme.empty() && find_hash(p.hash) == nullptr) {  // any hash will do, too
+    without_capacity.hash.clear();
+    without_capacity.seed = 0;
+  }
   without_capacity.capacity = 0;  // avoids computing an FPR, which may take a second for absurd numbers
   if (p.key_check != 0) {
     without_capacity.secret = secret_key{};  // any secret will do: the header is checked without it
@@ -47,7 +64,7 @@ namespace {
 
 // The parameters of a file, with the secret given by the caller.
 params unlocked(params p, const std::optional<secret_key>& secret, const std::string& path, bool facts_only = false) {
-  check_known(p, path);
+  check_known(p, path, facts_only);
   if (p.key_check != 0 && !secret && !facts_only) refuse_without_secret(p, path);
   if (p.key_check == 0 && secret) {
     throw error(errc::incompatible, {"the filter is not keyed", path, "", "", hint::leave_out_the_secret});

@@ -15,6 +15,7 @@
 
 #include "file/page_check.hpp"
 #include "filters/hash_keys.hpp"
+#include "filters/known.hpp"
 #include "filters/removal.hpp"
 #include "platform/machine.hpp"
 #include "registry/fuse_row.hpp"
@@ -59,7 +60,7 @@ struct any_filter::impl {
   const removal_calls* removals = nullptr;  // of a counting filter
   std::uint32_t cell_bits = 1;
   static constexpr auto no_keys = static_cast<key_kind>(~0u);
-  key_kind takes = no_keys;  // unchanged if the filter's secret is missing
+  key_kind takes = no_keys;  // unchanged unless can_hash_keys()
   // The same if inserting a key takes no more than a call of `single` and counting the key: in memory, and neither a
   // counting, static or sliding-window filter nor a scheme.
   key_kind takes_directly = no_keys;
@@ -72,7 +73,7 @@ struct any_filter::impl {
         scheme(find_scheme(parameters.scheme)),
         storage(std::move(s)),
         seed{mix(parameters.seed), parameters.secret.value_or(secret_key{})} {
-    if (parameters.key_check == 0 || parameters.secret) takes = parameters.keys;
+    if (can_hash_keys(parameters)) takes = parameters.keys;
     std::visit(
         [this](auto& held) {
           data = held.data();
@@ -137,7 +138,7 @@ struct any_filter::impl {
 
   // Out of line, so that the fast path need not spill registers.
   [[noreturn, gnu::cold, gnu::noinline]] void refuse(key_kind kind) const {
-    if (takes == no_keys) refuse_without_secret(parameters, "");
+    if (takes == no_keys) refuse_without_hash(parameters, "");
     throw error(errc::incompatible,
                 {"the keys are of the wrong kind", "", name_of(parameters.keys), name_of(kind), ""});
   }

@@ -10,7 +10,9 @@
 #include "file/page_reader.hpp"
 #include "filters/explain.hpp"
 #include "filters/facts.hpp"
+#include "filters/known.hpp"
 #include "filters/sliced_lookups.hpp"
+#include "registry/tables.hpp"
 
 #include <algorithm>
 #include <string>
@@ -25,9 +27,9 @@ bool comes_in_slices(const params& p) {
   return kind == family::plain || kind == family::counting;
 }
 
-format::open_file opened(const std::string& path) {
+format::open_file opened(const std::string& path, bool facts_only) {
   format::open_file file = format::open(path, {});
-  check_known(file.parameters(), path);
+  check_known(file.parameters(), path, facts_only);
   if (comes_in_slices(file.parameters())) return file;
   throw error(errc::incompatible, {"the filter cannot be read in slices", path, "a plain or counting filter",
                                    file.parameters().layout, ""});
@@ -53,7 +55,7 @@ struct sliced_filter::impl {
 bool sliced_filter::can_read(const std::string& path) {
   if (format::is_layers_file(path)) return false;
   const format::open_file file = format::open(path, {});
-  check_known(file.parameters(), path);
+  check_known(file.parameters(), path, /*facts_only=*/true);
   return comes_in_slices(file.parameters());
 }
 
@@ -62,7 +64,7 @@ sliced_filter::sliced_filter(const std::string& path, const open_options& option
     throw error(errc::invalid_argument,
                 {"invalid size of a slice", "slice_bytes", "a multiple of 4096", std::to_string(slice_bytes), ""});
   }
-  format::open_file file = opened(path);
+  format::open_file file = opened(path, options.facts_only);
   any_filter keys = any_filter::without_bytes(file.parameters(), options, path);
   impl_ = std::make_unique<impl>(impl{
       path, slice_bytes, format::page_reader(std::move(file), path, options.check != file_check::header, slice_bytes),
@@ -101,7 +103,7 @@ capabilities sliced_filter::capabilities() const {
   bloomery::capabilities result = capabilities_of(p);
   result.can_insert = result.can_remove = result.can_merge = result.can_clear = false;
   result.lookups_in_parallel = false;
-  result.can_look_up = p.key_check == 0 || p.secret.has_value();
+  result.can_look_up = can_hash_keys(p);
   return result;
 }
 

@@ -172,4 +172,8 @@ std::vector<layout_facts> layouts_of(bloomery::family f) {
 
 const hash_row* find_hash(std::string_view name) noexcept { return find(hash_rows(), name); }
 
+bool can_hash_keys(const params& p) noexcept {
+  return (!p.scheme.empty() || find_hash(p.hash) != nullptr) && (p.key_check == 0 || p.secret.has_value());
+}
+
 }  // namespace bloomery
