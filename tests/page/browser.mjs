@@ -53,7 +53,7 @@ function packages() {
 const browserName = process.env.BLOOMERY_BROWSER || "chromium";
 assert(["chromium", "firefox"].includes(browserName), `BLOOMERY_BROWSER is ${browserName}`);
 export const inFirefox = browserName === "firefox";
-const isLong = process.env.BLOOMERY_LONG === "1";
+export const isLong = process.env.BLOOMERY_LONG === "1";
 
 /** The headless shell is the first choice for Chromium: it takes half the time. */
 function program() {
@@ -225,6 +225,10 @@ export function playground({ filters = [], site } = {}) {
 
   // Last resort; a browser exits by itself when its pipe closes.
   process.on("exit", () => {
+    if (given === 0 && inFirefox && !isLong) {
+      console.log("SKIP: these tests run in Firefox with BLOOMERY_LONG=1 only");
+      process.exitCode = 77;
+    }
     if (server?.child?.exitCode === null) server.child.kill("SIGKILL");
     fs.rmSync(folder, { recursive: true, force: true });
   });

@@ -94,7 +94,7 @@ test("The rates, bits and lookups of a filter match the command's, and its table
   await ask.getByText("<b>never added</b>").first().waitFor();
 });
 
-test("The squares of the map add up to the number of set bits", { journey: true }, async (page) => {
+test("The squares of the map add up to the number of set bits", async (page) => {
   const view = new InspectView(page);
   const { map } = view;
   await view.open(small);
@@ -439,7 +439,7 @@ test("A program without filters is not reported as silent", { expects: [/net::ER
 
 // ---- files that change ----
 
-test("Keys added by another process appear without a reload", { journey: true }, async (page) => {
+test("Keys added by another process appear without a reload", async (page) => {
   const view = new InspectView(page);
   await view.open(growing);
   const keysAre = (expected, tolerance) =>

@@ -196,8 +196,7 @@ test("A link repeats the experiment, and its settings are typed by the reader", 
   assert.deepEqual(await again.table(), await one.table());
 });
 
-const copies = { journey: true };
-test("Copying yields the table's numbers, on any scale and after a return", copies, async (page, context) => {
+test("Copying yields the table's numbers, on any scale and after a return", async (page, context) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const [one, , other] = await open(page, { ...small, capacity: 150, "profile.sizes": "1000" });
   for (const each of [one, other]) await each.run();

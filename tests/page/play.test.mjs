@@ -189,7 +189,7 @@ test("After a lookup, the text of the key field is selected for the next key", a
   assert.equal(await view.key.inputValue(), "Oslo");
 });
 
-test("Undo reverts the last step, and Clear reverts all", { journey: true }, async (page) => {
+test("Undo reverts the last step, and Clear reverts all", async (page) => {
   const view = new PlayView(page);
   await view.open(cities);
   const before = await view.setBits.innerText();
@@ -330,7 +330,7 @@ test("False-positive rates are measured, drawn and written without powers of ten
 
 // ---- the picture ----
 
-test("Keys and zooming explore the bits without a mouse", { journey: true }, async (page) => {
+test("Keys and zooming explore the bits without a mouse", async (page) => {
   const view = new PlayView(page);
   const said = () => view.bits.getAttribute("aria-valuetext");
   await view.open(cities);
@@ -401,7 +401,7 @@ const drawn = (canvas) =>
     });
   });
 
-for (const look of [{ dark: false, journey: true }, { dark: true }]) {
+for (const look of [{ dark: false }, { dark: true }]) {
   test(`The picture shows the bits that the filter has, ${look.dark ? "dark" : "light"}`, look, async (page) => {
     const view = new PlayView(page);
     await view.open("/#play?layout=classic&capacity=10&bits=48&probes=4&keys=Madrid,Barcelona");

@@ -10,7 +10,7 @@ import { cities, numbered, PlayView } from "./play_view.mjs";
 const { test, folder } = playground();
 
 const oslo = "/#play?layout=classic&capacity=10&bits=100&probes=3&keys=Oslo";
-const clipboard = { journey: true, context: { permissions: ["clipboard-read", "clipboard-write"] } };
+const clipboard = { context: { permissions: ["clipboard-read", "clipboard-write"] } };
 const en = words("en");
 
 async function toLearnAndBack(view, between = () => {}) {

@@ -62,7 +62,7 @@ test("A filter of the page is a file for the command, and the reverse", { journe
   await becomes(page.getByRole("alert"), /^notes\.txt: not a bloomery/);
 });
 
-test("An experiment runs in the browser, can be cancelled, and the next one starts", { limit: 60, journey: true }, async (page) => {
+test("An experiment runs in the browser, can be cancelled, and the next one starts", { limit: 60 }, async (page) => {
   await page.goto("/#measure?capacity=1000&rate=0.01");
   await page.getByText(en("measure.intro.here")).waitFor();
   const panel = page.getByRole("region", { name: en("measure.analysis.ask"), exact: true });

@@ -20,7 +20,7 @@ const { test, command, folder } = playground({ site });
 const en = words("en");
 const at = (name) => path.join(folder, name);
 
-test("A filter file of the reader is inspected, again after a change, and others are refused", { journey: true }, async (page) => {
+test("A filter file of the reader is inspected, again after a change, and others are refused", async (page) => {
   await command("build", "-o", "seen.bloom", "-n", "1000", "-p", "1%", { input: "alice\nbob\n" });
   await page.goto("/#inspect");
   const choose = page.getByLabel(en("inspect.own.choose"));
