@@ -4,7 +4,7 @@
 #   make build            build the command, build/release/bloomery; with its page if the tools of make page are there
 #   make check            build and run the unit and model tests; a minute or two after a small change
 #   make test             make lint, all tests with g++ and with clang and AddressSanitizer, fixed runs of fuzz targets
-#   make test-long        also longer forms of the tests, ThreadSanitizer, AArch64 in an emulator, Debian 13, fuzzing
+#   make test-long        also longer forms of the tests, ThreadSanitizer, libc++, AArch64 in an emulator, Debian 13
 #   make test-statistics  compare expected, exact and measured FPR with many lookups; a quarter of an hour
 #   make bench            run the benchmarks, about 20 minutes; results in build/bench/
 #   make bench-quick      benchmark the library only, two minutes
@@ -17,6 +17,7 @@
 #   make lint-all         the same with clang-tidy on all files; 20 minutes on two processors
 #   make page             build the playground's page for any static host: build/site; URL=... is its future address
 #   make dist             write an archive of the sources with the built page: build/bloomery-VERSION.tar.gz
+#   make deb              build Debian packages: build/deb/*.deb
 #   make install          cmake --install, to PREFIX=/usr/local
 #   make clean            remove build/
 
@@ -30,7 +31,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 # More tests than processors: many tests wait for servers or the browser.
 export CTEST_PARALLEL_LEVEL = $(shell expr 2 '*' $(JOBS))
 
-.PHONY: build page dist demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all install clean install-dependencies
+.PHONY: build page dist deb demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all install clean install-dependencies
 .NOTPARALLEL:
 .DEFAULT_GOAL := build
 
@@ -46,6 +47,10 @@ page:
 dist:
 	tools/install-dependencies build page
 	URL="$(URL)" tools/make-dist
+
+deb:
+	tools/install-dependencies build deb
+	tools/build-debian-packages
 
 # The page takes longer to build than the rest, and the demo does not show it.
 demo:
@@ -66,8 +71,10 @@ test: install-dependencies lint
 
 test-long: export BLOOMERY_LONG = 1
 test-long: build test fuzz
-	tools/install-dependencies long
+	tools/install-dependencies long deb
+	tools/build-debian-packages --test
 	tools/test-aarch64
+	if command -v clang++-19 >/dev/null; then cmake --workflow --preset libcxx; else echo "SKIP the tests with libc++: clang++-19 is missing"; fi
 	tools/test-debian13
 	cmake --workflow --preset clang
 	cmake --build --preset asan-long && ctest --preset asan-long
