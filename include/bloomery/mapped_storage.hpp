@@ -60,7 +60,7 @@ struct open_options {
   std::optional<secret_key> secret = {};                 ///< of a keyed filter; an error for all other filters
   window_clock clock = {};                               ///< of a sliding-window filter; empty: the system's
   callback<void(const std::string&)> notes = {};         ///< called with what was repaired, also later
-  bool facts_only = false;  ///< read_only: open a keyed filter without its secret; it then refuses all keys
+  bool facts_only = false;  ///< read_only: without the secret of a keyed filter, or with an unknown hash; refuses keys
   bool to_remove = false;   ///< refuse a filter whose keys cannot be removed, before it is changed
   bool no_lock = false;     ///< as in create_options
 };

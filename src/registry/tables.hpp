@@ -57,7 +57,8 @@ const single_key_calls& single_key_calls_of(const layout_row& layout, const hash
 const layout_row* find_layout(std::string_view name) noexcept;
 const hash_row* find_hash(std::string_view name) noexcept;
 
-/// Whether keys of a filter with these parameters can be hashed: its hash or scheme is built in, and its secret is known.
+/// Whether keys of a filter with these parameters can be hashed: its hash or scheme is built in, and its secret is
+/// known.
 bool can_hash_keys(const params& p) noexcept;
 
 /// The names of a table's rows: "a, b, c".
