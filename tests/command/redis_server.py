@@ -86,6 +86,16 @@ class Client:
         self.socket.close()
 
 
+def free_port() -> int:
+    """A free port whose number plus 10,000, the port between nodes of a cluster, is a port number, too."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        if port + 10_000 < 65_536:
+            return port
+
+
 class RedisServer:
     def __init__(self, *options: str, tcp: bool = False, configuration: str = "") -> None:
         self.program = program()
@@ -102,9 +112,7 @@ class RedisServer:
     def start(self) -> None:
         for attempt in range(5):  # another process may take the port first
             if self.tcp:
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", 0))
-                    self.port = probe.getsockname()[1]
+                self.port = free_port()
             arguments = ["--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--dir", self.folder, "--save", "", "--loglevel", "warning"]
             with open(os.path.join(self.folder, "log"), "wb") as log:
                 self.process = subprocess.Popen([self.program, *self.configuration, *arguments, *self.options], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
