@@ -43,6 +43,7 @@ constexpr std::uint64_t most_runs = 1000;
 constexpr double enough_false_positives = 100;  // false positives per run: 10% deviation, 3% for the mean of ten runs
 
 void check_charts(const analyze_options& options) {
+  if (!options.charts.empty()) require_charts();
   for (const std::string& path : options.charts) {
     if (!path.ends_with(".svg") && !path.ends_with(".png")) {
       throw error(errc::invalid_argument, {"the file name of a chart must end in .svg or .png", "--output",

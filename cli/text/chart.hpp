@@ -29,7 +29,10 @@ struct chart {
   double highest_rate() const;  ///< maximum of all curves and dots
 };
 
-/// The chart as the bytes of a file. @throws error io: cairo cannot draw (out of memory, no font)
+/// @throws error invalid_argument: the command was built without cairo (BLOOMERY_BUILD_CHARTS=OFF)
+void require_charts();
+
+/// The chart as the bytes of a file. @throws error as require_charts(); io: cairo cannot draw (out of memory, no font)
 std::string svg_of(const chart& c);
 std::string png_of(const chart& c);
 
