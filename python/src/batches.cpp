@@ -1,0 +1,180 @@
+// Keys from iterables and from buffers (NumPy).
+#include "python/src/batches.hpp"
+
+#include "python/src/arrow.hpp"
+#include "python/src/part.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+
+namespace py = pybind11;
+
+namespace bloomery::python {
+
+part::part(key_kind kind, part_of_keys receive) : kind_(kind), receive_(receive) {}
+
+void part::add(PyObject* key) {
+  if (kind_ == key_kind::u64le) {
+    if (!PyIndex_Check(key)) refuse_key(key, kind_);
+    return add_integer(integer_of(key));
+  }
+  if (PyUnicode_Check(key) || PyBytes_Check(key)) {
+    owners_.push_back(py::reinterpret_borrow<py::object>(key));
+    return add_view(PyUnicode_Check(key) ? text_of_str(key) : text_of_bytes(key));
+  }
+  if (PyLong_Check(key)) {
+    if (const std::string_view text = decimal_of(key, next_digits()); !text.empty()) return add_view(text);
+  }
+  add_view(texts_.emplace_back(rare_text_of(key)));
+}
+
+void part::flush() {
+  if (!views_.empty()) hand_over(views_, receive_);
+  if (!integers_.empty()) hand_over(integers_, receive_);
+  views_.clear();
+  integers_.clear();
+  owners_.clear();
+  texts_.clear();
+}
+
+char* part::next_digits() {
+  if (digits_ == nullptr) digits_ = std::make_unique<char[]>(keys_of_a_part * most_digits);
+  return digits_.get() + views_.size() * most_digits;
+}
+
+void hand_over(key_span keys, part_of_keys receive) {
+  receive(keys);
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+namespace {
+
+// ---- iterables
+// -------------------------------------------------------------------------------------------------------
+
+// The objects of a list may be in memory that is not in the cache: the ones after the next are fetched meanwhile.
+constexpr Py_ssize_t objects_ahead = 12;
+
+// Reads the size again for each object: a signal handler or another thread may change a list between parts.
+void each_of_sequence(py::handle keys, part& some) {
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(keys.ptr()); ++i) {
+    PyObject* const* const items = PySequence_Fast_ITEMS(keys.ptr());
+    if (i + objects_ahead < PySequence_Fast_GET_SIZE(keys.ptr())) __builtin_prefetch(items[i + objects_ahead]);
+    const py::object key = py::reinterpret_borrow<py::object>(items[i]);  // its conversion may run Python code
+    some.add(key.ptr());
+  }
+}
+
+void each_of_iterable(py::handle keys, part& some) {
+  const py::object iterator = py::reinterpret_steal<py::object>(PyObject_GetIter(keys.ptr()));
+  if (!iterator) throw py::error_already_set();
+  while (const py::object key = py::reinterpret_steal<py::object>(PyIter_Next(iterator.ptr()))) some.add(key.ptr());
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+}
+
+// ---- buffers
+// ---------------------------------------------------------------------------------------------------------
+
+// The memory of an array of one dimension. Not movable: a Py_buffer may point into itself.
+class buffer {
+ public:
+  explicit buffer(py::handle keys) {
+    if (!PyObject_CheckBuffer(keys.ptr())) return;
+    if (PyObject_GetBuffer(keys.ptr(), &view_, PyBUF_STRIDES | PyBUF_FORMAT) != 0) PyErr_Clear();  // an array of dates
+  }
+  buffer(const buffer&) = delete;
+  buffer& operator=(const buffer&) = delete;
+  ~buffer() { PyBuffer_Release(&view_); }
+
+  bool is_usable() const noexcept { return view_.obj != nullptr && view_.ndim == 1 && view_.format != nullptr; }
+  std::size_t size() const noexcept { return static_cast<std::size_t>(view_.shape[0]); }
+  const char* at(std::size_t i) const noexcept {
+    return static_cast<const char*>(view_.buf) + static_cast<Py_ssize_t>(i) * view_.strides[0];
+  }
+  std::size_t item_bytes() const noexcept { return static_cast<std::size_t>(view_.itemsize); }
+  bool is_contiguous() const noexcept { return view_.strides[0] == view_.itemsize; }
+
+  /// The format of an item in the byte order of this machine, without the sign of the order: "Q", "20s".
+  std::string_view format() const noexcept {
+    std::string_view text = view_.format;
+    constexpr char order = std::endian::native == std::endian::little ? '<' : '>';
+    if (text.starts_with('@') || text.starts_with('=') || text.starts_with(order)) text.remove_prefix(1);
+    return text;
+  }
+
+ private:
+  Py_buffer view_ = {};
+};
+
+template <class Integer>
+void each_integer(const buffer& keys, key_kind kind, part_of_keys receive) {
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(keys.at(0)) % alignof(std::uint64_t) == 0;
+  if (kind == key_kind::u64le && sizeof(Integer) == 8 && keys.is_contiguous() && is_aligned) {
+    const std::span all(reinterpret_cast<const std::uint64_t*>(keys.at(0)), keys.size());
+    for (std::size_t first = 0; first < all.size(); first += keys_in_place)
+      hand_over(all.subspan(first, std::min(keys_in_place, all.size() - first)), receive);
+    return;
+  }
+  part some(kind, receive);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    Integer key;
+    std::memcpy(&key, keys.at(i), sizeof key);
+    some.add_integer(key);
+  }
+  some.flush();
+}
+
+// Keys of a fixed width end before their trailing NUL bytes, as NumPy's type S defines.
+void each_fixed_width(const buffer& keys, key_kind kind, part_of_keys receive) {
+  if (kind == key_kind::u64le) throw py::type_error("key: expected int for a filter of integers, found bytes");
+  part some(kind, receive);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::string_view key(keys.at(i), keys.item_bytes());
+    while (key.ends_with('\0')) key.remove_suffix(1);
+    some.add_view(key);
+  }
+  some.flush();
+}
+
+// False: the items are of another type.
+bool each_of_buffer(const buffer& keys, key_kind kind, part_of_keys receive) {
+  const std::string_view format = keys.format();
+  if (format.ends_with('s') && keys.item_bytes() != 0) return each_fixed_width(keys, kind, receive), true;
+  if (format.size() != 1) return false;
+  switch (format[0]) {
+    case 'b': return each_integer<signed char>(keys, kind, receive), true;
+    case 'B': return each_integer<unsigned char>(keys, kind, receive), true;
+    case 'h': return each_integer<short>(keys, kind, receive), true;
+    case 'H': return each_integer<unsigned short>(keys, kind, receive), true;
+    case 'i': return each_integer<int>(keys, kind, receive), true;
+    case 'I': return each_integer<unsigned>(keys, kind, receive), true;
+    case 'l': return each_integer<long>(keys, kind, receive), true;
+    case 'L': return each_integer<unsigned long>(keys, kind, receive), true;
+    case 'q': return each_integer<long long>(keys, kind, receive), true;
+    case 'Q': return each_integer<unsigned long long>(keys, kind, receive), true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void for_each_part(py::handle keys, key_kind kind, part_of_keys receive) {
+  if (PyUnicode_Check(keys.ptr()) || PyBytes_Check(keys.ptr()) || PyByteArray_Check(keys.ptr())) {
+    throw py::type_error("keys: expected an iterable of keys, found " + std::string(Py_TYPE(keys.ptr())->tp_name) +
+                         "; put a single key into a list");
+  }
+  if (is_arrow(keys)) return each_of_arrow(keys, kind, receive);
+  if (const buffer items(keys); items.is_usable() && each_of_buffer(items, kind, receive)) return;
+  part some(kind, receive);
+  if (PyList_CheckExact(keys.ptr()) || PyTuple_CheckExact(keys.ptr()))
+    each_of_sequence(keys, some);
+  else
+    each_of_iterable(keys, some);
+  some.flush();
+}
+
+bool is_array(py::handle keys) { return is_arrow(keys) || PyObject_CheckBuffer(keys.ptr()) != 0; }
+
+}  // namespace bloomery::python

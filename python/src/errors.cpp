@@ -1,0 +1,58 @@
+// Translation of exceptions: bloomery::error to a class of bloomery/errors.py, with the parts of its text as
+// attributes.
+#include "python/src/errors.hpp"
+
+#include <bloomery/error.hpp>
+#include <bloomery/filter_handle.hpp>
+
+#include <pybind11/pybind11.h>
+
+#include <new>
+
+namespace py = pybind11;
+
+namespace bloomery::python {
+namespace {
+
+void set_error_of_library(const error& e, const partial_error* partial) {
+  const py::object type = py::module_::import("bloomery.errors").attr("CLASSES")[name_of(e.code())];
+  const py::object value = type(e.what());
+  const error_text& text = e.text();
+  value.attr("code") = name_of(e.code());
+  value.attr("what") = text.what;
+  value.attr("where") = text.where;
+  value.attr("expected") = text.expected;
+  value.attr("found") = text.found;
+  value.attr("hint") = text.hint.words();
+  if (partial != nullptr) {
+    value.attr("keys_done") = partial->done().keys;
+    value.attr("undecided") = partial->undecided();
+  }
+  PyErr_SetObject(type.ptr(), value.ptr());
+}
+
+}  // namespace
+
+void set_python_error(std::exception_ptr thrown) noexcept {
+  try {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const partial_error& e) {
+      set_error_of_library(e, &e);
+    } catch (const error& e) {
+      set_error_of_library(e, nullptr);
+    }
+  } catch (py::error_already_set& e) {
+    e.restore();
+  } catch (const py::builtin_exception& e) {
+    e.set_error();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "unknown exception");
+  }
+}
+
+}  // namespace bloomery::python

@@ -1,0 +1,149 @@
+// The type Handle, in plain C: pybind11's calls take longer than a lookup, so `add`, `remove` and `in` are slots of the
+// type.
+#include "python/src/filter.hpp"
+
+#include "python/src/errors.hpp"
+#include "python/src/keys.hpp"
+
+#include <bloomery/error.hpp>
+
+#include <new>
+
+namespace py = pybind11;
+
+namespace bloomery::python {
+namespace {
+
+struct filter_object {
+  PyObject_HEAD filter_state state;
+};
+
+PyTypeObject* type_of_handles = nullptr;  // lives as long as the module
+
+filter_state& unchecked(PyObject* self) { return reinterpret_cast<filter_object*>(self)->state; }
+
+PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* const self = type->tp_alloc(type, 0);
+  if (self != nullptr) new (&unchecked(self)) filter_state;
+  return self;
+}
+
+void destroy(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  {
+    PyThreadState* const thread = PyEval_SaveThread();  // closing a file syncs it
+    unchecked(self).~filter_state();
+    PyEval_RestoreThread(thread);
+  }
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// Calls work() and sets a Python exception if it throws.
+template <class Result, class Work>
+Result guarded(Result failure, Work work) noexcept {
+  try {
+    return work();
+  } catch (...) {
+    set_python_error(std::current_exception());
+    return failure;
+  }
+}
+
+int contains(PyObject* self, PyObject* key) {
+  return guarded(-1, [&] {
+    filter_state& f = unchecked(self);
+    return with_key(key, f.kind, [&](auto plain) {
+      if (f.is_direct && f.calls == 0) return f.handle->contains(plain) ? 1 : 0;
+      return while_unchanged(f, [&](filter_handle& handle) { return handle.contains(plain) ? 1 : 0; });
+    });
+  });
+}
+
+template <class Key>
+bool insert_one(filter_handle& handle, const Key& key) {
+  if constexpr (requires { handle.insert(key); })
+    return handle.insert(key);
+  else
+    return handle.insert(key_span(std::span(&key, 1))).changed != 0;
+}
+
+PyObject* add(PyObject* self, PyObject* key) {
+  return guarded<PyObject*>(nullptr, [&] {
+    filter_state& f = unchecked(self);
+    const bool is_new = with_key(key, f.kind, [&](auto plain) {
+      if (f.is_direct && f.calls == 0) return insert_one(*f.handle, plain);
+      return exclusively(f, [&](filter_handle& handle) { return insert_one(handle, plain); });
+    });
+    return PyBool_FromLong(is_new);
+  });
+}
+
+PyObject* remove(PyObject* self, PyObject* key) {
+  return guarded<PyObject*>(nullptr, [&] {
+    filter_state& f = unchecked(self);
+    const bool removed = with_key(key, f.kind, [&](const auto& plain) {
+      return exclusively(f, [&](filter_handle& handle) { return handle.remove(std::span(&plain, 1)).changed != 0; });
+    });
+    return PyBool_FromLong(removed);
+  });
+}
+
+constexpr const char* doc_of_add =
+    "add($self, key, /)\n--\n\n"
+    "Insert a key. True: the key is certainly new. False: it may have been inserted before.\n\n"
+    ">>> import bloomery\n"
+    ">>> cities = bloomery.Filter(1000, 0.01)\n"
+    ">>> cities.add('Madrid'), cities.add('Madrid')\n"
+    "(True, False)\n";
+constexpr const char* doc_of_remove =
+    "_remove($self, key, /)\n--\n\n"
+    "Remove one copy of a key. False: the key was certainly absent.";
+
+PyMethodDef methods[] = {
+    {"add", add, METH_O, doc_of_add},
+    {"_remove", remove, METH_O, doc_of_remove},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void filter_state::take(std::unique_ptr<filter_handle> made, bool is_in_memory) {
+  const capabilities can = made->capabilities();
+  kind = made->parameters().keys;
+  is_direct = !can.is_remote;
+  parallel = can.lookups_in_parallel;
+  in_memory = is_in_memory;
+  handle = std::move(made);
+}
+
+filter_handle& filter_state::open_handle() const {
+  if (handle == nullptr) throw error(errc::invalid_argument, {"the filter is closed", "", "", "", "open it again"});
+  return *handle;
+}
+
+filter_state& state_of(py::handle object) {
+  if (PyObject_TypeCheck(object.ptr(), type_of_handles)) return unchecked(object.ptr());
+  throw py::type_error("expected a filter of bloomery, found " + std::string(Py_TYPE(object.ptr())->tp_name));
+}
+
+py::object add_handle_type(py::module_& m) {
+  static const char* const doc = "A filter of any kind. The classes of the package derive from it.";
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>(doc)},
+      {Py_tp_new, reinterpret_cast<void*>(make)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+      {Py_sq_contains, reinterpret_cast<void*>(contains)},
+      {Py_tp_methods, methods},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"bloomery._bloomery.Handle", sizeof(filter_object), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                      slots};
+  const py::object type = py::reinterpret_steal<py::object>(PyType_FromSpec(&spec));
+  if (!type) throw py::error_already_set();
+  type_of_handles = reinterpret_cast<PyTypeObject*>(type.ptr());
+  m.attr("Handle") = type;
+  return type;
+}
+
+}  // namespace bloomery::python
