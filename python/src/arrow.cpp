@@ -5,7 +5,6 @@
 
 #include "python/src/part.hpp"
 
-#include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -229,9 +228,10 @@ void each_of_arrow(py::handle keys, key_kind kind, part_of_keys receive) {
   if (!py::hasattr(keys, "__arrow_c_array__"))
     return each_of_stream(py::object(keys.attr("__arrow_c_stream__")()), kind, receive);
   // The capsules keep the structs, and release them when they are destroyed.
-  const auto both = py::object(keys.attr("__arrow_c_array__")()).cast<std::array<py::object, 2>>();
-  each_of_array(in_capsule<arrow_schema>(both[0], "arrow_schema"), in_capsule<arrow_array>(both[1], "arrow_array"),
-                kind, receive);
+  const py::object both = keys.attr("__arrow_c_array__")();
+  if (!PyTuple_Check(both.ptr()) || PyTuple_GET_SIZE(both.ptr()) != 2) refuse("expected a schema and an array");
+  each_of_array(in_capsule<arrow_schema>(PyTuple_GET_ITEM(both.ptr(), 0), "arrow_schema"),
+                in_capsule<arrow_array>(PyTuple_GET_ITEM(both.ptr(), 1), "arrow_array"), kind, receive);
 }
 
 }  // namespace bloomery::python
