@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from types import TracebackType
-from typing import Any, Iterable, Optional, SupportsIndex, Type, TypeVar, Union
+from typing import Any, Callable, Iterable, Optional, SupportsIndex, Type, TypeVar, Union
 
 from . import _bloomery
 from .errors import IncompatibleError
@@ -89,7 +89,9 @@ class BaseFilter(_bloomery.Handle):
     @classmethod
     def open(cls: Type[Self], name: Union[str, os.PathLike[str]], mode: str = "r", *, secret: Optional[bytes] = None) -> Self:
         """Open a file in place: its pages are mapped, and read when they are first used. See `bloomery.open`."""
-        return cls._checked(_open(name, mode, secret))
+        if mode not in ("r", "r+"):
+            raise invalid(f"mode: expected 'r' or 'r+', found {mode!r}")
+        return cls._filled(lambda made: made._open(os.fspath(name), mode == "r+", secret))
 
     @classmethod
     def load(cls: Type[Self], path: Union[str, os.PathLike[str]], *, secret: Optional[bytes] = None) -> Self:
@@ -100,16 +102,12 @@ class BaseFilter(_bloomery.Handle):
         >>> cities.add("Madrid"), "Madrid" in Filter.load("cities.bloom")
         (True, False)
         """
-        made = _new()
-        made._load(os.fspath(path), secret)
-        return cls._checked(_classified(made))
+        return cls._filled(lambda made: made._load(os.fspath(path), secret))
 
     @classmethod
     def from_bytes(cls: Type[Self], data: Union[bytes, bytearray, memoryview], *, secret: Optional[bytes] = None) -> Self:
         """Make a filter in memory from the bytes of a file. The bytes may be hostile: they are checked."""
-        made = _new()
-        made._from_bytes(data, secret)
-        return cls._checked(_classified(made))
+        return cls._filled(lambda made: made._from_bytes(data, secret))
 
     def to_bytes(self) -> bytes:
         """The bytes of the file that `save` writes.
@@ -130,6 +128,7 @@ class BaseFilter(_bloomery.Handle):
 
     @property
     def closed(self) -> bool:
+        """Whether `close` was called."""
         return self._is_closed()
 
     def __enter__(self: Self) -> Self:
@@ -149,11 +148,12 @@ class BaseFilter(_bloomery.Handle):
 
     def copy(self: Self) -> Self:
         """A copy in memory."""
-        made = _new()
+        made = type(self).__new__(type(self))
         self._copy_to(made)
-        return type(self)._checked(_classified(made)) if self._class() != "RedisFilter" else _classified(made)  # type: ignore[return-value]
+        return made
 
-    __copy__ = copy
+    def __copy__(self: Self) -> Self:
+        return self.copy()
 
     def __deepcopy__(self: Self, memo: Any) -> Self:
         return self.copy()
@@ -190,6 +190,7 @@ class BaseFilter(_bloomery.Handle):
 
     @property
     def size_in_bits(self) -> int:
+        """Bits of the filter, of all its layers and shards."""
         bits: int = self._facts(False)["bits"]
         return bits
 
@@ -214,34 +215,18 @@ class BaseFilter(_bloomery.Handle):
     # ---- for the classes of this package -----------------------------------------------------------------------------
 
     @classmethod
-    def _checked(cls: Type[Self], made: BaseFilter) -> Self:
-        if isinstance(made, cls):
+    def _filled(cls: Type[Self], fill: Callable[[Self], None]) -> Self:
+        """A new object whose filter `fill` makes. An object of BaseFilter gets the class of its filter."""
+        made = cls.__new__(cls)
+        fill(made)
+        kind = CLASSES[made._class()]
+        if issubclass(cls, kind):
             return made
-        raise incompatible(f"the filter is of another kind: expected {cls.__name__}, found {type(made).__name__}; use bloomery.open()")
-
-
-class _Unclassified(BaseFilter):
-    """A filter whose class is not known yet."""
-
-    __slots__ = ()
+        if cls is not BaseFilter:
+            raise incompatible(f"the filter is of another kind: expected {cls.__name__}, found {kind.__name__}; use bloomery.open()")
+        made.__class__ = kind  # type: ignore[assignment]
+        return made
 
 
 #: The classes by the names that `_class` returns; filters.py fills it.
 CLASSES: dict[str, Type[BaseFilter]] = {}
-
-
-def _new() -> BaseFilter:
-    return _Unclassified.__new__(_Unclassified)
-
-
-def _classified(made: BaseFilter) -> BaseFilter:
-    made.__class__ = CLASSES[made._class()]
-    return made
-
-
-def _open(name: Union[str, os.PathLike[str]], mode: str, secret: Optional[bytes]) -> BaseFilter:
-    if mode not in ("r", "r+"):
-        raise invalid(f"mode: expected 'r' or 'r+', found {mode!r}")
-    made = _new()
-    made._open(os.fspath(name), mode == "r+", secret)
-    return _classified(made)

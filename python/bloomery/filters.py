@@ -8,7 +8,7 @@ import time
 from typing import Any, Iterable, Optional, TypeVar, Union
 
 from . import _bloomery
-from .base import CLASSES, BaseFilter, Key, _open, incompatible
+from .base import CLASSES, BaseFilter, Key, incompatible
 from .parameters import Window, invalid, milliseconds, number, params, prefers_memory
 
 Merged = TypeVar("Merged", bound="_Mergeable")
@@ -322,11 +322,16 @@ class RedisFilter(_Mergeable):
         _want_servers()
         return _bloomery.drop_on_server(address)
 
+    def copy(self) -> BaseFilter:  # type: ignore[override]
+        """A copy in memory, with the bits that are on the server now."""
+        return BaseFilter._filled(self._copy_to)
+
     def remove(self, key: Key) -> bool:
         """Remove one copy of a key from a counting filter (``layout="counting"``)."""
         return self._remove(key)
 
     def remove_many(self, keys: Iterable[Key]) -> Any:
+        """Remove one copy of each key from a counting filter."""
         return self._remove_many(keys)
 
 
@@ -355,7 +360,7 @@ def open(name: Union[str, os.PathLike[str]], mode: str = "r", *, secret: Optiona
     >>> "alice" in bloomery.open("users.bloom")
     True
     """
-    return _open(name, mode, secret)
+    return BaseFilter.open(name, mode, secret=secret)
 
 
 def load(path: Union[str, os.PathLike[str]], *, secret: Optional[bytes] = None) -> BaseFilter:

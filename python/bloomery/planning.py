@@ -38,9 +38,8 @@ class Plan:
 
 
 def _plan_of(figures: dict[str, Any]) -> Plan:
-    return Plan(
-        **figures | {"structure": CLASS_NAMES[figures["structure"]], "alternatives": tuple(_plan_of(other) for other in figures.get("alternatives", ()))}
-    )
+    others = tuple(_plan_of(other) for other in figures.pop("alternatives", ()))
+    return Plan(structure=CLASS_NAMES[figures.pop("structure")], alternatives=others, **figures)
 
 
 def plan(

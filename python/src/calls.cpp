@@ -193,7 +193,6 @@ void add_calls(const py::object& type) {
   add("_clear", [](py::handle self) { exclusively(state_of(self), [](filter_handle& f) { f.clear(); }); });
   add("_tick",
       [](py::handle self, std::uint64_t now) { exclusively(state_of(self), [&](filter_handle& f) { f.tick(now); }); });
-  add("_settle", [](py::handle self) { exclusively(state_of(self), [](filter_handle& f) { f.settle(); }); });
   add("_is_closed", [](py::handle self) { return state_of(self).handle == nullptr; });
 }
 

@@ -215,6 +215,9 @@ class Parameters(PackageTest):
         names.add("MADRID")
         names.note = "attributes are allowed"
         self.assertIn("madrid", names)
+        for twin in (names.copy(), Names.from_bytes(names.to_bytes()), pickle.loads(pickle.dumps(filter_of(KEYS)))):
+            self.assertIsInstance(twin, bloomery.Filter)
+        self.assertIs(type(names.copy()), Names)
 
 
 class Rates(PackageTest):

@@ -1,0 +1,43 @@
+"""The examples in the docstrings of the package, run by doctest; and a docstring for every public name."""
+
+import doctest
+import importlib
+import inspect
+import os
+import pkgutil
+import unittest
+
+from package import PackageTest, bloomery
+
+MODULES = ["bloomery", *(f"bloomery.{module.name}" for module in pkgutil.iter_modules(bloomery.__path__))]
+
+
+class Docstrings(PackageTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+
+    def test_examples_give_the_results_that_they_show(self) -> None:
+        attempted = 0
+        for name in MODULES:
+            module = importlib.import_module(name)
+            result = doctest.testmod(module, extraglobs={"Filter": bloomery.Filter}, verbose=False)
+            self.assertEqual(result.failed, 0, name)
+            attempted += result.attempted
+        self.assertGreater(attempted, 50)
+
+    def test_every_public_name_has_a_docstring(self) -> None:
+        for name in bloomery.__all__:
+            value = getattr(bloomery, name)
+            if not (inspect.isclass(value) or inspect.isfunction(value)):
+                continue
+            self.assertTrue(inspect.getdoc(value), name)
+            members = vars(value).items() if inspect.isclass(value) and issubclass(value, bloomery.BaseFilter) else ()
+            for member, function in members:
+                if not member.startswith("_") and (inspect.isfunction(function) or isinstance(function, property)):
+                    self.assertTrue(inspect.getdoc(function), f"{name}.{member}")
+
+
+if __name__ == "__main__":
+    unittest.main()
