@@ -18,6 +18,7 @@
 #   make page             build the playground's page for any static host: build/site; URL=... is its future address
 #   make dist             write an archive of the sources with the built page: build/bloomery-VERSION.tar.gz
 #   make deb              build Debian packages: build/deb/*.deb
+#   make wheel            build the Python package for /usr/bin/python3 as a wheel: build/wheel/*.whl
 #   make install          cmake --install, to PREFIX=/usr/local
 #   make clean            remove build/
 
@@ -25,13 +26,14 @@ FILE ?=
 URL ?=
 FUZZ_SECONDS ?= 600
 PREFIX ?= /usr/local
+PYTHON ?= /usr/bin/python3
 JOBS ?= $(shell nproc)
 
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 # More tests than processors: many tests wait for servers or the browser.
 export CTEST_PARALLEL_LEVEL = $(shell expr 2 '*' $(JOBS))
 
-.PHONY: build page dist deb demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all install clean install-dependencies
+.PHONY: build page dist deb demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all wheel install clean install-dependencies
 .NOTPARALLEL:
 .DEFAULT_GOAL := build
 
@@ -126,6 +128,10 @@ lint:
 
 lint-all: lint
 	tools/check-tidy --all
+
+wheel:
+	tools/install-dependencies build wheel
+	$(PYTHON) -m pip wheel --no-build-isolation --no-deps --wheel-dir build/wheel ./python
 
 install: build
 	cmake --install build/release --prefix "$(PREFIX)"
