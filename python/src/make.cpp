@@ -61,12 +61,17 @@ preference preference_of(bool prefer_memory) { return prefer_memory ? preference
 template <class Make>
 void fill(py::handle self, bool in_memory, Make make) {
   filter_state& f = state_of(self);
-  if (f.handle != nullptr) throw error(errc::invalid_argument, {"this object already has a filter", "", "", "", ""});
+  const auto want_none = [&] {
+    if (f.handle == nullptr) return;
+    throw error(errc::invalid_argument, {"this object already has a filter", "", "", "", "make another object"});
+  };
+  want_none();
   std::unique_ptr<filter_handle> made;
   {
     const py::gil_scoped_release released;
     made = make();
   }
+  want_none();  // another thread may have made one meanwhile
   f.take(std::move(made), in_memory);
 }
 

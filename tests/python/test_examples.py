@@ -1,13 +1,14 @@
-"""The examples in the docstrings of the package, run by doctest; and a docstring for every public name."""
+"""The examples in the docstrings of the package and in its documentation, run by doctest; and a docstring for every public name."""
 
 import doctest
 import importlib
 import inspect
 import os
 import pkgutil
+import re
 import unittest
 
-from package import PackageTest, bloomery
+from package import SOURCE, PackageTest, bloomery
 
 MODULES = ["bloomery", *(f"bloomery.{module.name}" for module in pkgutil.iter_modules(bloomery.__path__))]
 
@@ -26,6 +27,13 @@ class Docstrings(PackageTest):
             self.assertEqual(result.failed, 0, name)
             attempted += result.attempted
         self.assertGreater(attempted, 50)
+
+    def test_documents_show_the_results_of_their_examples(self) -> None:
+        for name in ("README.md", "docs/python.md"):
+            blocks = re.findall(r"^```python\n(>>> .*?)^```$", (SOURCE / name).read_text(encoding="utf-8"), re.M | re.S)
+            self.assertTrue(blocks, name)
+            test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, name, name, 0)
+            self.assertEqual(doctest.DocTestRunner(verbose=False).run(test).failed, 0, name)
 
     def test_every_public_name_has_a_docstring(self) -> None:
         for name in bloomery.__all__:
