@@ -8,6 +8,7 @@
 #include <pybind11/pybind11.h>
 
 #include <new>
+#include <utility>
 
 namespace py = pybind11;
 
@@ -36,7 +37,7 @@ void set_error_of_library(const error& e, const partial_error* partial) {
 void set_python_error(std::exception_ptr thrown) noexcept {
   try {
     try {
-      std::rethrow_exception(thrown);
+      std::rethrow_exception(std::move(thrown));
     } catch (const partial_error& e) {
       set_error_of_library(e, &e);
     } catch (const error& e) {

@@ -139,7 +139,7 @@ py::object add_handle_type(py::module_& m) {
   };
   PyType_Spec spec = {"bloomery._bloomery.Handle", sizeof(filter_object), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
                       slots};
-  const py::object type = py::reinterpret_steal<py::object>(PyType_FromSpec(&spec));
+  py::object type = py::reinterpret_steal<py::object>(PyType_FromSpec(&spec));
   if (!type) throw py::error_already_set();
   type_of_handles = reinterpret_cast<PyTypeObject*>(type.ptr());
   m.attr("Handle") = type;

@@ -5,6 +5,9 @@
 
 #include <pybind11/pybind11.h>
 
+#include <exception>
+#include <utility>
+
 namespace py = pybind11;
 using namespace bloomery::python;
 
@@ -15,7 +18,7 @@ PYBIND11_MODULE(_bloomery, m) {
   m.attr("version") = BLOOMERY_VERSION;
   m.attr("has_servers") = py::bool_(BLOOMERY_WITH_REDIS);
   py::register_local_exception_translator([](std::exception_ptr thrown) {
-    if (thrown) set_python_error(thrown);
+    if (thrown) set_python_error(std::move(thrown));
   });
   const py::object type = add_handle_type(m);
   add_calls(type);
