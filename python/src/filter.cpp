@@ -60,20 +60,12 @@ int contains(PyObject* self, PyObject* key) {
   });
 }
 
-template <class Key>
-bool insert_one(filter_handle& handle, const Key& key) {
-  if constexpr (requires { handle.insert(key); })
-    return handle.insert(key);
-  else
-    return handle.insert(key_span(std::span(&key, 1))).changed != 0;
-}
-
 PyObject* add(PyObject* self, PyObject* key) {
   return guarded<PyObject*>(nullptr, [&] {
     filter_state& f = unchecked(self);
     const bool is_new = with_key(key, f.kind, [&](auto plain) {
-      if (f.is_direct && f.calls == 0) return insert_one(*f.handle, plain);
-      return exclusively(f, [&](filter_handle& handle) { return insert_one(handle, plain); });
+      if (f.is_direct && f.calls == 0) return f.handle->insert(plain);
+      return exclusively(f, [&](filter_handle& handle) { return handle.insert(plain); });
     });
     return PyBool_FromLong(is_new);
   });
