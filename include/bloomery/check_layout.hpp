@@ -21,7 +21,7 @@ struct layout_check {
   geometry shape;           ///< L::geometry_for(n, p)
   double stated_fpr = 0;    ///< L::expected_fpr(shape, n)
   double measured_fpr = 0;  ///< mean over the filters
-  double z_score = 0;       ///< (measured - stated) / standard error; standard normal if the stated FPR is true
+  double z_score = 0;       ///< (measured - stated) / standard error
 
   /// The broken rule of the contract of `layout`; empty: none.
   std::string fault;
@@ -34,11 +34,12 @@ struct layout_check {
 ///
 /// - a stated FPR above the target FPR
 /// - a cell outside the filter, or an inserted key that is not found
-/// - a |z_score| above 5, which a true statement exceeds once in 200,000 runs of this function
+/// - a |z_score| above 5, which a true statement exceeds about once in 20,000 runs of this function: with the variance of
+///   64 filters, z_score has Student's t distribution with 63 degrees of freedom
 ///
 /// Sliding-window layouts, whose lookups depend on the time, are not accepted.
 ///
-/// @param lookups  of absent keys, per case; at least 64
+/// @param lookups  of absent keys, per case; less than 64 count as 64
 /// @param seed     selects the keys; the same seed gives the same result
 /// @throws error   what the functions of L throw for these capacities and target FPRs
 ///
@@ -92,7 +93,7 @@ std::vector<layout_check> check_layout(std::uint64_t lookups = 1'000'000, std::u
         squares += fpr * fpr;
       }
       one.measured_fpr = sum / filters;
-      const double variance = std::max(squares / filters - one.measured_fpr * one.measured_fpr,
+      const double variance = std::max((squares - filters * one.measured_fpr * one.measured_fpr) / (filters - 1),
                                        one.stated_fpr * (1 - one.stated_fpr) / static_cast<double>(per_filter));
       const double difference = one.measured_fpr - one.stated_fpr;
       one.z_score = variance > 0      ? difference / std::sqrt(variance / filters)

@@ -197,6 +197,11 @@ struct error_text {
 class error : public std::runtime_error {
  public:
   error(errc code, error_text text);
+  error(const error&) = default;
+  error(error&&) = default;
+  error& operator=(const error&) = default;
+  error& operator=(error&&) = default;
+  ~error() override;  // out of line, so that only the library has the table of virtual functions, with run-time types
 
   errc code() const noexcept { return code_; }
   const error_text& text() const noexcept { return text_; }

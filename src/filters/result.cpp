@@ -7,16 +7,25 @@
 namespace bloomery {
 namespace {
 
-error of_memory() { return {errc::too_large, {"not enough memory", "", "", "", hint::use_more_memory}}; }
+// The exception that is being handled.
+error present_error() {
+  try {
+    throw;
+  } catch (const error& e) {
+    return e;
+  } catch (const std::bad_alloc&) {
+    return {errc::too_large, {"not enough memory", "", "", "", hint::use_more_memory}};
+  } catch (const std::exception& e) {  // such as std::system_error
+    return {errc::io, {e.what(), "", "", "", hint::none}};
+  }
+}
 
 template <class Make>
 result<any_filter> made(Make make) noexcept {
   try {
     return make();
-  } catch (const error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return of_memory();
+  } catch (...) {
+    return present_error();
   }
 }
 
@@ -25,10 +34,8 @@ std::optional<error> done(Do work) noexcept {
   try {
     work();
     return std::nullopt;
-  } catch (const error& e) {
-    return e;
-  } catch (const std::bad_alloc&) {
-    return of_memory();
+  } catch (...) {
+    return present_error();
   }
 }
 

@@ -27,5 +27,6 @@ const char* name_of(errc code) noexcept {
 }
 
 error::error(errc code, error_text text) : std::runtime_error(sentence(text)), code_(code), text_(std::move(text)) {}
+error::~error() = default;
 
 }  // namespace bloomery
