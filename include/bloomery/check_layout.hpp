@@ -34,8 +34,8 @@ struct layout_check {
 ///
 /// - a stated FPR above the target FPR
 /// - a cell outside the filter, or an inserted key that is not found
-/// - a |z_score| above 5, which a true statement exceeds about once in 20,000 runs of this function: with the variance of
-///   64 filters, z_score has Student's t distribution with 63 degrees of freedom
+/// - a |z_score| above 5, which a true statement exceeds about once in 20,000 runs of this function: with the variance
+///   of 64 filters, z_score has Student's t distribution with 63 degrees of freedom
 ///
 /// Sliding-window layouts, whose lookups depend on the time, are not accepted.
 ///
