@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Optional, SupportsIndex, Type, TypeV
 
 from . import _bloomery
 from .errors import IncompatibleError
-from .parameters import invalid
+from .parameters import invalid, path_of, secret_of
 
 Key = Union[str, bytes, bytearray, memoryview, SupportsIndex]
 Self = TypeVar("Self", bound="BaseFilter")
@@ -59,7 +59,7 @@ class BaseFilter(_bloomery.Handle):
         >>> Filter(1000, 0.01).add_many(["Madrid", "Berlin", "Madrid"])
         [True, True, False]
         """
-        return self._add_many(keys)
+        return self._add_many(keys, False)
 
     def contains_many(self, keys: Iterable[Key]) -> Any:
         """Look up many keys. False: the key was certainly never inserted.
@@ -75,7 +75,9 @@ class BaseFilter(_bloomery.Handle):
         return self._contains_many(keys)
 
     def __len__(self) -> int:
-        """The number of inserted keys that were certainly new.
+        """The number of inserted keys that were certainly new; for counting filters, of present copies.
+
+        An estimate if the count is unknown, as after a writer of the file was killed.
 
         >>> cities = Filter(1000, 0.01)
         >>> cities.update(["Madrid", "Berlin", "Madrid"]) == len(cities)
@@ -84,6 +86,10 @@ class BaseFilter(_bloomery.Handle):
         count = self._count()
         return round(self.approx_items) if count is None else count
 
+    def __bool__(self) -> bool:
+        """True, also for a filter without keys: ``if filter:`` asks whether there is a filter."""
+        return True
+
     # ---- files and bytes ---------------------------------------------------------------------------------------------
 
     @classmethod
@@ -91,7 +97,7 @@ class BaseFilter(_bloomery.Handle):
         """Open a file in place: its pages are mapped, and read when they are first used. See `bloomery.open`."""
         if mode not in ("r", "r+"):
             raise invalid(f"mode: expected 'r' or 'r+', found {mode!r}")
-        return cls._filled(lambda made: made._open(os.fspath(name), mode == "r+", secret))
+        return cls._filled(lambda made: made._open(path_of(name), mode == "r+", secret_of(secret)))
 
     @classmethod
     def load(cls: Type[Self], path: Union[str, os.PathLike[str]], *, secret: Optional[bytes] = None) -> Self:
@@ -102,12 +108,12 @@ class BaseFilter(_bloomery.Handle):
         >>> cities.add("Madrid"), "Madrid" in Filter.load("cities.bloom")
         (True, False)
         """
-        return cls._filled(lambda made: made._load(os.fspath(path), secret))
+        return cls._filled(lambda made: made._load(path_of(path), secret_of(secret)))
 
     @classmethod
     def from_bytes(cls: Type[Self], data: Union[bytes, bytearray, memoryview], *, secret: Optional[bytes] = None) -> Self:
         """Make a filter in memory from the bytes of a file. The bytes may be hostile: they are checked."""
-        return cls._filled(lambda made: made._from_bytes(data, secret))
+        return cls._filled(lambda made: made._from_bytes(data, secret_of(secret)))
 
     def to_bytes(self) -> bytes:
         """The bytes of the file that `save` writes.
@@ -120,7 +126,7 @@ class BaseFilter(_bloomery.Handle):
 
     def save(self, path: Union[str, os.PathLike[str]], *, replace: bool = True) -> None:
         """Write the filter as a file, whole or not at all."""
-        self._save(os.fspath(path), replace)
+        self._save(path_of(path), replace)
 
     def close(self) -> None:
         """Write all changes of a file to the disk and end the use of the filter."""
@@ -139,17 +145,16 @@ class BaseFilter(_bloomery.Handle):
         self._close(type is None)
 
     def __reduce__(self) -> Any:
-        """Pickle the bytes of the filter. The copy is in memory, also if this filter is in a file."""
+        """Pickle the bytes of the filter. The copy is in memory, also if this filter is in a file, as for `copy`."""
         if self.info(read_bits=False)["is_keyed"]:
             raise incompatible("a filter with a secret is not pickled: pickle its to_bytes(), and give from_bytes() the secret")
-        return type(self).from_bytes, (self.to_bytes(),)
+        return _restored, (type(self), self.to_bytes(), getattr(self, "__dict__", {}))
 
     # ---- the whole filter --------------------------------------------------------------------------------------------
 
     def copy(self: Self) -> Self:
-        """A copy in memory."""
-        made = type(self).__new__(type(self))
-        self._copy_to(made)
+        """A copy in memory. The copy of a file that grows is of fixed size: a Filter."""
+        made: Self = _in_memory(type(self), self._copy_to, getattr(self, "__dict__", {}))
         return made
 
     def __copy__(self: Self) -> Self:
@@ -226,6 +231,24 @@ class BaseFilter(_bloomery.Handle):
             raise incompatible(f"the filter is of another kind: expected {cls.__name__}, found {kind.__name__}; use bloomery.open()")
         made.__class__ = kind  # type: ignore[assignment]
         return made
+
+
+def _in_memory(wanted: Any, fill: Callable[[Any], None], attributes: dict[str, Any]) -> Any:
+    """A filter that `fill` makes, of the wanted class if that is its class or derives from it."""
+    made: Any = BaseFilter._filled(fill)
+    if issubclass(wanted, type(made)) and wanted is not type(made):
+        made = wanted.__new__(wanted)
+        fill(made)
+    if attributes and hasattr(made, "__dict__"):
+        made.__dict__.update(attributes)
+    return made
+
+
+def _restored(wanted: Any, data: bytes, attributes: dict[str, Any]) -> Any:
+    def fill(made: BaseFilter) -> None:
+        made._from_bytes(data, None)
+
+    return _in_memory(wanted, fill, attributes)
 
 
 #: The classes by the names that `_class` returns; filters.py fills it.

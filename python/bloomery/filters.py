@@ -9,7 +9,7 @@ from typing import Any, Iterable, Optional, TypeVar, Union
 
 from . import _bloomery
 from .base import CLASSES, BaseFilter, Key, incompatible
-from .parameters import Window, invalid, milliseconds, number, params, prefers_memory
+from .parameters import Window, invalid, milliseconds, number, params, path_of, prefers_memory
 
 Merged = TypeVar("Merged", bound="_Mergeable")
 
@@ -73,7 +73,7 @@ class Filter(_Mergeable):
         prefer: str = "speed",
     ) -> None:
         made = params(capacity, fpr, keys=keys, layout=layout, scheme=scheme, hash=hash, seed=seed, secret=secret)
-        self._make(made, prefers_memory(prefer))
+        self._make(_want_family("Filter", made), prefers_memory(prefer))
 
     @classmethod
     def create(
@@ -96,7 +96,7 @@ class Filter(_Mergeable):
         True
         """
         made = cls.__new__(cls)
-        made._create(os.fspath(path), params(capacity, fpr, **others), prefers_memory(prefer), replace)
+        made._create(path_of(path), _want_family("Filter", params(capacity, fpr, **others)), prefers_memory(prefer), replace)
         return made
 
     def __iand__(self, other: BaseFilter) -> Filter:
@@ -182,7 +182,7 @@ class WindowedFilter(_Mergeable):
         if isinstance(window, datetime.timedelta) and not capacity:
             raise invalid("capacity: a window of time needs the number of keys within a window")
         made = params(capacity, fpr, keys=keys, layout=layout, hash=hash, seed=seed, secret=secret, window=window)
-        self._make(made, False)
+        self._make(_want_family("WindowedFilter", made), False)
 
     def tick(self, now: Union[float, datetime.datetime, None] = None) -> None:
         """Set the time, in seconds since 1970; None: the present time. Without calls, the system's clock is used.
@@ -245,7 +245,7 @@ class ScalableFilter(BaseFilter):
         True
         """
         made = cls.__new__(cls)
-        made._create_rebuilding(os.fspath(path), params(first_capacity, fpr, **others), replace)
+        made._create_rebuilding(path_of(path), params(first_capacity, fpr, **others), replace)
         return made
 
 
@@ -314,13 +314,13 @@ class RedisFilter(_Mergeable):
         made = params(capacity, fpr, keys=keys, layout=layout, hash=hash, seed=seed, secret=secret, window=window)
         growth = "none" if grows is False else "unlimited" if grows is True else "to_maximum"
         maximum = number("grows", grows) if growth == "to_maximum" else 0
-        self._create_on_server(address, made, growth, maximum, 0 if expires is None else milliseconds(expires))
+        self._create_on_server(path_of(address), made, growth, maximum, 0 if expires is None else milliseconds(expires))
 
     @staticmethod
     def drop(address: str) -> bool:
         """Remove a filter from its server. False: there was none."""
         _want_servers()
-        return _bloomery.drop_on_server(address)
+        return _bloomery.drop_on_server(path_of(address))
 
     def copy(self) -> BaseFilter:  # type: ignore[override]
         """A copy in memory, with the bits that are on the server now."""
@@ -333,6 +333,12 @@ class RedisFilter(_Mergeable):
     def remove_many(self, keys: Iterable[Key]) -> Any:
         """Remove one copy of each key from a counting filter."""
         return self._remove_many(keys)
+
+
+def _want_family(name: str, made: _bloomery.Params) -> _bloomery.Params:
+    if made.family != name:
+        raise invalid(f"layout: {made.layout} is a layout of {made.family}, not of {name}")
+    return made
 
 
 def _want_servers() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import operator
+import os
 from typing import Any, Optional, Union
 
 from . import _bloomery
@@ -24,6 +25,23 @@ def number(name: str, value: Any) -> int:
     if not 0 <= result < 2**64:
         raise invalid(f"{name}: expected a number from 0 to 2**64 - 1, found {result}")
     return result
+
+
+def path_of(name: Union[str, bytes, "os.PathLike[Any]"]) -> bytes:
+    """The bytes of a path or an address, as the system has them."""
+    path = os.fsencode(name)
+    if b"\0" in path:
+        raise ValueError("embedded null byte")
+    return path
+
+
+def secret_of(secret: Any) -> Optional[bytes]:
+    """A secret as bytes. No error shows it."""
+    if secret is None:
+        return None
+    if not isinstance(secret, (bytes, bytearray, memoryview)):
+        raise TypeError(f"secret: expected bytes, found {type(secret).__name__}")
+    return bytes(secret)
 
 
 def are_integers(keys: Any) -> bool:
@@ -80,6 +98,6 @@ def params(
         hash=hash or "",
         integers=are_integers(keys),
         seed=number("seed", seed),
-        secret=secret,
+        secret=secret_of(secret),
         **window_arguments(window),
     )

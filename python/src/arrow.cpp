@@ -3,6 +3,7 @@
 //   https://arrow.apache.org/docs/format/CDataInterface.html
 #include "python/src/arrow.hpp"
 
+#include "python/src/filter.hpp"
 #include "python/src/part.hpp"
 
 #include <charconv>
@@ -62,16 +63,17 @@ struct owned : Struct {
 
 [[noreturn]] void refuse(const std::string& why) { throw py::value_error("Arrow array: " + why); }
 
+/// Moves the struct out of its capsule, as the specification prescribes: no other consumer can release it.
 template <class Struct>
-Struct& in_capsule(py::handle capsule, const char* name) {
+void take_from_capsule(py::handle capsule, const char* name, owned<Struct>& to) {
   auto* const found = static_cast<Struct*>(PyCapsule_GetPointer(capsule.ptr(), name));
   if (found == nullptr) throw py::error_already_set();
   if (found->release == nullptr) refuse("its " + std::string(name) + " was released before");
-  return *found;
+  static_cast<Struct&>(to) = *found;
+  found->release = nullptr;
 }
 
-// ---- one array
-// -------------------------------------------------------------------------------------------------------
+// ---- one array ------------------------------------------------------------------------------------------------------
 
 // An array whose sizes are checked.
 class array_view {
@@ -198,21 +200,26 @@ void each_of_array(const arrow_schema& schema, const arrow_array& array, key_kin
                        "'; cast it before");
 }
 
-// ---- the interface of Python
-// -----------------------------------------------------------------------------------------
+// ---- the interface of Python ----------------------------------------------------------------------------------------
 
 void each_of_stream(py::handle capsule, key_kind kind, part_of_keys receive) {
-  auto& stream = in_capsule<arrow_stream>(capsule, "arrow_array_stream");
+  owned<arrow_stream> stream;
+  take_from_capsule<arrow_stream>(capsule, "arrow_array_stream", stream);
   const auto check = [&](int code) {
     if (code == 0) return;
     const char* const text = stream.get_last_error(&stream);
     refuse(std::string("the stream failed: ") + (text == nullptr ? std::strerror(code) : text));
   };
   owned<arrow_schema> schema;
-  check(stream.get_schema(&stream, &schema));
+  // A stream may wait for threads that need the GIL.
+  const auto without = [](auto call) {
+    const without_gil released;
+    return call();
+  };
+  check(without([&] { return stream.get_schema(&stream, &schema); }));
   while (true) {
     owned<arrow_array> next;
-    check(stream.get_next(&stream, &next));
+    check(without([&] { return stream.get_next(&stream, &next); }));
     if (next.release == nullptr) return;
     each_of_array(schema, next, kind, receive);
   }
@@ -227,11 +234,13 @@ bool is_arrow(py::handle keys) {
 void each_of_arrow(py::handle keys, key_kind kind, part_of_keys receive) {
   if (!py::hasattr(keys, "__arrow_c_array__"))
     return each_of_stream(py::object(keys.attr("__arrow_c_stream__")()), kind, receive);
-  // The capsules keep the structs, and release them when they are destroyed.
   const py::object both = keys.attr("__arrow_c_array__")();
   if (!PyTuple_Check(both.ptr()) || PyTuple_GET_SIZE(both.ptr()) != 2) refuse("expected a schema and an array");
-  each_of_array(in_capsule<arrow_schema>(PyTuple_GET_ITEM(both.ptr(), 0), "arrow_schema"),
-                in_capsule<arrow_array>(PyTuple_GET_ITEM(both.ptr(), 1), "arrow_array"), kind, receive);
+  owned<arrow_schema> schema;
+  owned<arrow_array> array;
+  take_from_capsule<arrow_schema>(PyTuple_GET_ITEM(both.ptr(), 0), "arrow_schema", schema);
+  take_from_capsule<arrow_array>(PyTuple_GET_ITEM(both.ptr(), 1), "arrow_array", array);
+  each_of_array(schema, array, kind, receive);
 }
 
 }  // namespace bloomery::python

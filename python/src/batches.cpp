@@ -51,8 +51,7 @@ void hand_over(key_span keys, part_of_keys receive) {
 
 namespace {
 
-// ---- iterables
-// -------------------------------------------------------------------------------------------------------
+// ---- iterables ------------------------------------------------------------------------------------------------------
 
 // The objects of a list may be in memory that is not in the cache: the ones after the next are fetched meanwhile.
 constexpr Py_ssize_t objects_ahead = 12;
@@ -74,8 +73,7 @@ void each_of_iterable(py::handle keys, part& some) {
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();
 }
 
-// ---- buffers
-// ---------------------------------------------------------------------------------------------------------
+// ---- buffers --------------------------------------------------------------------------------------------------------
 
 // The memory of an array of one dimension. Not movable: a Py_buffer may point into itself.
 class buffer {
@@ -88,13 +86,17 @@ class buffer {
   buffer& operator=(const buffer&) = delete;
   ~buffer() { PyBuffer_Release(&view_); }
 
-  bool is_usable() const noexcept { return view_.obj != nullptr && view_.ndim == 1 && view_.format != nullptr; }
+  // Some exporters leave out what was requested: the arrays of ctypes have no strides.
+  bool is_usable() const noexcept {
+    return view_.obj != nullptr && view_.ndim == 1 && view_.format != nullptr && view_.shape != nullptr &&
+           view_.suboffsets == nullptr;
+  }
   std::size_t size() const noexcept { return static_cast<std::size_t>(view_.shape[0]); }
   const char* at(std::size_t i) const noexcept {
-    return static_cast<const char*>(view_.buf) + static_cast<Py_ssize_t>(i) * view_.strides[0];
+    return static_cast<const char*>(view_.buf) + static_cast<Py_ssize_t>(i) * stride();
   }
   std::size_t item_bytes() const noexcept { return static_cast<std::size_t>(view_.itemsize); }
-  bool is_contiguous() const noexcept { return view_.strides[0] == view_.itemsize; }
+  bool is_contiguous() const noexcept { return stride() == view_.itemsize; }
 
   /// The format of an item in the byte order of this machine, without the sign of the order: "Q", "20s".
   std::string_view format() const noexcept {
@@ -105,6 +107,8 @@ class buffer {
   }
 
  private:
+  Py_ssize_t stride() const noexcept { return view_.strides != nullptr ? view_.strides[0] : view_.itemsize; }
+
   Py_buffer view_ = {};
 };
 
@@ -138,22 +142,30 @@ void each_fixed_width(const buffer& keys, key_kind kind, part_of_keys receive) {
   some.flush();
 }
 
-// False: the items are of another type.
+bool is_fixed_width(std::string_view format) {
+  if (!format.ends_with('s')) return false;
+  return std::all_of(format.begin(), format.end() - 1, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// False: the items are of another type. The width of an integer is that of the items: "l" has 4 or 8 bytes.
 bool each_of_buffer(const buffer& keys, key_kind kind, part_of_keys receive) {
   const std::string_view format = keys.format();
-  if (format.ends_with('s') && keys.item_bytes() != 0) return each_fixed_width(keys, kind, receive), true;
-  if (format.size() != 1) return false;
-  switch (format[0]) {
-    case 'b': return each_integer<signed char>(keys, kind, receive), true;
-    case 'B': return each_integer<unsigned char>(keys, kind, receive), true;
-    case 'h': return each_integer<short>(keys, kind, receive), true;
-    case 'H': return each_integer<unsigned short>(keys, kind, receive), true;
-    case 'i': return each_integer<int>(keys, kind, receive), true;
-    case 'I': return each_integer<unsigned>(keys, kind, receive), true;
-    case 'l': return each_integer<long>(keys, kind, receive), true;
-    case 'L': return each_integer<unsigned long>(keys, kind, receive), true;
-    case 'q': return each_integer<long long>(keys, kind, receive), true;
-    case 'Q': return each_integer<unsigned long long>(keys, kind, receive), true;
+  if (keys.item_bytes() != 0 && is_fixed_width(format)) return each_fixed_width(keys, kind, receive), true;
+  if (format.size() != 1 || std::string_view("bBhHiIlLqQnN").find(format[0]) == std::string_view::npos) return false;
+  const bool is_signed = format[0] >= 'a';
+  switch (keys.item_bytes()) {
+    case 1:
+      is_signed ? each_integer<std::int8_t>(keys, kind, receive) : each_integer<std::uint8_t>(keys, kind, receive);
+      return true;
+    case 2:
+      is_signed ? each_integer<std::int16_t>(keys, kind, receive) : each_integer<std::uint16_t>(keys, kind, receive);
+      return true;
+    case 4:
+      is_signed ? each_integer<std::int32_t>(keys, kind, receive) : each_integer<std::uint32_t>(keys, kind, receive);
+      return true;
+    case 8:
+      is_signed ? each_integer<std::int64_t>(keys, kind, receive) : each_integer<std::uint64_t>(keys, kind, receive);
+      return true;
     default: return false;
   }
 }

@@ -19,13 +19,25 @@ namespace py = pybind11;
 namespace bloomery::python {
 namespace {
 
-// One answer per key: an array of NumPy for an array of keys, without a copy of the answers; otherwise a list.
-py::object as_result(const std::vector<std::uint8_t>& answers, bool array) {
-  if (array) {
+// The function of NumPy that makes an array of answers, for keys in an array; None for other keys and without NumPy. It
+// is looked up before the first key changes the filter.
+py::object maker_of_arrays(py::handle keys) {
+  if (!is_array(keys)) return py::none();
+  try {
+    return py::module_::import("numpy").attr("frombuffer");
+  } catch (const py::error_already_set& e) {
+    if (e.matches(PyExc_ImportError)) return py::none();
+    throw;
+  }
+}
+
+// One answer per key: an array of NumPy without a copy of the answers, or a list.
+py::object as_result(const std::vector<std::uint8_t>& answers, const py::object& make_array) {
+  if (!make_array.is_none()) {
     const py::object bytes = py::reinterpret_steal<py::object>(PyByteArray_FromStringAndSize(
         reinterpret_cast<const char*>(answers.data()), static_cast<Py_ssize_t>(answers.size())));
     if (!bytes) throw py::error_already_set();
-    return py::module_::import("numpy").attr("frombuffer")(bytes, "bool");
+    return make_array(bytes, "bool");
   }
   py::list result(answers.size());
   for (std::size_t i = 0; i < answers.size(); ++i) result[i] = py::bool_(answers[i] != 0);
@@ -41,20 +53,23 @@ std::uint64_t update(py::handle self, py::handle keys) {
   return changed;
 }
 
-py::object add_many(py::handle self, py::handle keys) {
+// @param maybe_new  the answer for a key whose insertion a lost connection to a server left open
+py::object add_many(py::handle self, py::handle keys, bool maybe_new) {
   filter_state& f = state_of(self);
+  const py::object make_array = maker_of_arrays(keys);
   std::vector<std::uint8_t> answers;
   for_each_part(keys, f.kind, [&](key_span some) {
     const std::size_t first = answers.size();
     answers.resize(first + some.size());
     exclusively(f, [&](filter_handle& handle) { return handle.insert(some, {answers.data() + first, some.size()}); });
   });
-  for (std::uint8_t& answer : answers) answer = answer != 0 ? 1 : 0;  // maybe_new: not certainly present
-  return as_result(answers, is_array(keys));
+  for (std::uint8_t& answer : answers) answer = answer == 1 || (answer != 0 && maybe_new) ? 1 : 0;
+  return as_result(answers, make_array);
 }
 
 py::object remove_many(py::handle self, py::handle keys) {
   filter_state& f = state_of(self);
+  const py::object make_array = maker_of_arrays(keys);
   std::vector<std::uint8_t> answers;
   std::vector<removal> results;
   for_each_part(keys, f.kind, [&](key_span some) {
@@ -62,11 +77,12 @@ py::object remove_many(py::handle self, py::handle keys) {
     exclusively(f, [&](filter_handle& handle) { return handle.remove(some, results); });
     for (const removal result : results) answers.push_back(result == removal::removed ? 1 : 0);
   });
-  return as_result(answers, is_array(keys));
+  return as_result(answers, make_array);
 }
 
 py::object contains_many(py::handle self, py::handle keys) {
   filter_state& f = state_of(self);
+  const py::object make_array = maker_of_arrays(keys);
   std::vector<std::uint8_t> answers;
   std::vector<std::uint64_t> bitmap;
   for_each_part(keys, f.kind, [&](key_span some) {
@@ -79,7 +95,7 @@ py::object contains_many(py::handle self, py::handle keys) {
         answers[first + i] = static_cast<std::uint8_t>(bitmap[i / 64] >> i % 64 & 1);
     });
   });
-  return as_result(answers, is_array(keys));
+  return as_result(answers, make_array);
 }
 
 [[noreturn]] void refuse_several_layers() {
@@ -140,25 +156,29 @@ bool equals(py::handle self, py::handle other) {
 // Ends the use of a filter. With `keep`, changes of its file are kept.
 void close(py::handle self, bool keep) {
   filter_state& f = state_of(self);
-  if (f.handle == nullptr) return;
-  f.is_direct = false;  // from here on, calls on one key take the lock, and find that the filter is closed
-  const released_gil released(f);
+  f.is_closed = true;
+  f.is_direct = false;
+  if (f.is_of_parent()) return;  // destroy() leaves the file to the parent
+  const counted_call call(f);    // calls on one key take the lock, and find that the filter is closed
+  const without_gil released;
   const std::unique_lock hold(f.lock);
   const std::unique_ptr<filter_handle> ended = std::move(f.handle);
-  if (ended == nullptr) return;  // closed by another thread
+  if (ended == nullptr) return;  // closed before, or by another thread
   const capabilities can = ended->capabilities();
   if (!f.in_memory && (keep || !can.commits_whole)) ended->commit();
 }
 
 // The class of the package that a filter belongs to, by its capabilities.
 const char* class_of(py::handle self) {
-  return while_unchanged(state_of(self), [](filter_handle& handle) {
+  const bool in_memory = state_of(self).in_memory;
+  return while_unchanged(state_of(self), [in_memory](filter_handle& handle) {
     const params& p = handle.parameters();
     const capabilities now = handle.capabilities();
     const capabilities own = capabilities_of(p);
     if (now.is_remote) return "RedisFilter";
     if (own.has_window) return "WindowedFilter";
-    if (now.grows || p.log_id() != 0 || handle.local() == nullptr) return "ScalableFilter";
+    if (now.grows || handle.local() == nullptr) return "ScalableFilter";
+    if (p.log_id() != 0 && !in_memory) return "ScalableFilter";  // a file that is open for reading
     if (own.can_remove) return "CountingFilter";
     return own.can_insert ? "Filter" : "StaticFilter";
   });
@@ -166,8 +186,8 @@ const char* class_of(py::handle self) {
 
 std::optional<std::uint64_t> count_of(py::handle self) {
   return exclusively(state_of(self), [](filter_handle& handle) {
-    if (handle.local() != nullptr) return std::optional(handle.local()->insert_count());
-    return handle.summary().insert_count;
+    const filter_summary now = handle.summary();
+    return now.count_is_estimate ? std::nullopt : now.insert_count;
   });
 }
 
@@ -193,7 +213,7 @@ void add_calls(const py::object& type) {
   add("_clear", [](py::handle self) { exclusively(state_of(self), [](filter_handle& f) { f.clear(); }); });
   add("_tick",
       [](py::handle self, std::uint64_t now) { exclusively(state_of(self), [&](filter_handle& f) { f.tick(now); }); });
-  add("_is_closed", [](py::handle self) { return state_of(self).handle == nullptr; });
+  add("_is_closed", [](py::handle self) { return state_of(self).is_closed; });
 }
 
 }  // namespace bloomery::python

@@ -8,6 +8,7 @@
 #include <pybind11/pybind11.h>
 
 #include <new>
+#include <string>
 #include <utility>
 
 namespace py = pybind11;
@@ -15,16 +16,23 @@ namespace py = pybind11;
 namespace bloomery::python {
 namespace {
 
+// Paths in texts may have bytes that are not UTF-8; Python shows them as surrogates, as in its own paths.
+py::object text_of(const std::string& bytes) {
+  PyObject* const text = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape");
+  if (text == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(text);
+}
+
 void set_error_of_library(const error& e, const partial_error* partial) {
   const py::object type = py::module_::import("bloomery.errors").attr("CLASSES")[name_of(e.code())];
-  const py::object value = type(e.what());
+  const py::object value = type(text_of(e.what()));
   const error_text& text = e.text();
   value.attr("code") = name_of(e.code());
-  value.attr("what") = text.what;
-  value.attr("where") = text.where;
-  value.attr("expected") = text.expected;
-  value.attr("found") = text.found;
-  value.attr("hint") = text.hint.words();
+  value.attr("what") = text_of(text.what);
+  value.attr("where") = text_of(text.where);
+  value.attr("expected") = text_of(text.expected);
+  value.attr("found") = text_of(text.found);
+  value.attr("hint") = text_of(text.hint.words());
   if (partial != nullptr) {
     value.attr("keys_done") = partial->done().keys;
     value.attr("undecided") = partial->undecided();

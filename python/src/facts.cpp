@@ -79,7 +79,7 @@ py::dict plan(std::uint64_t keys, std::uint64_t most_keys, double fpr, bool grow
   wanted.prefer = prefer_memory ? preference::memory : preference::speed;
   wanted.kind = integers ? key_kind::u64le : key_kind::bytes;
   const advice chosen = [&] {
-    const py::gil_scoped_release released;
+    const without_gil released;
     return advise(wanted);
   }();
   py::dict result = as_dict(chosen.taken);

@@ -7,6 +7,9 @@
 
 #include <bloomery/error.hpp>
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include <new>
 
 namespace py = pybind11;
@@ -19,6 +22,15 @@ struct filter_object {
 };
 
 PyTypeObject* type_of_handles = nullptr;  // lives as long as the module
+unsigned forks = 0;                       // of this process and those it was forked from
+
+bool is_ending() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
 
 filter_state& unchecked(PyObject* self) { return reinterpret_cast<filter_object*>(self)->state; }
 
@@ -31,9 +43,10 @@ PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
 void destroy(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   {
-    PyThreadState* const thread = PyEval_SaveThread();  // closing a file syncs it
-    unchecked(self).~filter_state();
-    PyEval_RestoreThread(thread);
+    filter_state& f = unchecked(self);
+    if (f.is_of_parent()) static_cast<void>(f.handle.release());
+    const without_gil released;  // closing a file syncs it
+    f.~filter_state();
   }
   type->tp_free(self);
   Py_DECREF(type);
@@ -54,7 +67,7 @@ int contains(PyObject* self, PyObject* key) {
   return guarded(-1, [&] {
     filter_state& f = unchecked(self);
     return with_key(key, f.kind, [&](auto plain) {
-      if (f.is_direct && f.calls == 0) return f.handle->contains(plain) ? 1 : 0;
+      if (f.can_be_direct()) return f.handle->contains(plain) ? 1 : 0;
       return while_unchanged(f, [&](filter_handle& handle) { return handle.contains(plain) ? 1 : 0; });
     });
   });
@@ -64,7 +77,7 @@ PyObject* add(PyObject* self, PyObject* key) {
   return guarded<PyObject*>(nullptr, [&] {
     filter_state& f = unchecked(self);
     const bool is_new = with_key(key, f.kind, [&](auto plain) {
-      if (f.is_direct && f.calls == 0) return f.handle->insert(plain);
+      if (f.can_be_direct()) return f.handle->insert(plain);
       return exclusively(f, [&](filter_handle& handle) { return handle.insert(plain); });
     });
     return PyBool_FromLong(is_new);
@@ -106,12 +119,29 @@ void filter_state::take(std::unique_ptr<filter_handle> made, bool is_in_memory) 
   is_direct = !can.is_remote;
   parallel = can.lookups_in_parallel;
   in_memory = is_in_memory;
+  is_closed = false;
+  is_of_one_process = can.is_remote || (!is_in_memory && can.can_insert);
+  this->forks = python::forks;
   handle = std::move(made);
 }
 
+bool filter_state::is_of_parent() const noexcept { return is_of_one_process && forks != python::forks; }
+
 filter_handle& filter_state::open_handle() const {
+  if (is_of_parent()) {
+    throw error(errc::invalid_argument,
+                {"the parent process opened this filter for changes", "", "", "", "open it in this process"});
+  }
   if (handle == nullptr) throw error(errc::invalid_argument, {"the filter is closed", "", "", "", "open it again"});
   return *handle;
+}
+
+without_gil::without_gil() : thread_(is_ending() ? nullptr : PyEval_SaveThread()) {}
+
+without_gil::~without_gil() {
+  if (thread_ == nullptr) return;
+  while (is_ending()) ::pause();
+  PyEval_RestoreThread(thread_);
 }
 
 filter_state& state_of(py::handle object) {
@@ -133,6 +163,7 @@ py::object add_handle_type(py::module_& m) {
                       slots};
   py::object type = py::reinterpret_steal<py::object>(PyType_FromSpec(&spec));
   if (!type) throw py::error_already_set();
+  pthread_atfork(nullptr, nullptr, [] { ++forks; });
   type_of_handles = reinterpret_cast<PyTypeObject*>(type.ptr());
   m.attr("Handle") = type;
   return type;

@@ -68,7 +68,7 @@ void fill(py::handle self, bool in_memory, Make make) {
   want_none();
   std::unique_ptr<filter_handle> made;
   {
-    const py::gil_scoped_release released;
+    const without_gil released;
     made = make();
   }
   want_none();  // another thread may have made one meanwhile
@@ -133,7 +133,7 @@ void build_static(py::handle self, const params& p, py::handle keys, unsigned wi
   std::vector<std::uint64_t> hash64s;
   std::vector<key_hash> hashes;
   for_each_part(keys, p.keys, [&](key_span some) {
-    const py::gil_scoped_release released;
+    const without_gil released;
     hashes.resize(std::max(hashes.size(), some.size()));
     hasher.hash(some, hashes);
     for (std::size_t i = 0; i < some.size(); ++i) hash64s.push_back(hashes[i].hash64);
@@ -161,7 +161,7 @@ void create_on_server(py::handle self, const std::string& address, const params&
 }
 
 bool drop_on_server(const std::string& address) {
-  const py::gil_scoped_release released;
+  const without_gil released;
   return redis_filter::drop(redis_address::parse(address));
 }
 #endif
@@ -176,6 +176,13 @@ void add_makers(py::module_& m, const py::object& type) {
       .def_readonly("seed", &params::seed)
       .def_readonly("capacity", &params::capacity)
       .def_readonly("fpr", &params::target_fpr)
+      .def_property_readonly("family",
+                             [](const params& p) {
+                               const capabilities can = capabilities_of(p);
+                               if (can.has_window) return "WindowedFilter";
+                               if (can.can_remove) return "CountingFilter";
+                               return can.can_insert ? "Filter" : "StaticFilter";
+                             })
       .def_property_readonly("integers", [](const params& p) { return p.keys == key_kind::u64le; })
       .def_property_readonly("bits", [](const params& p) { return p.geometry.bits; })
       .def_property_readonly("probes", [](const params& p) { return p.geometry.probes; });

@@ -52,6 +52,7 @@ class Exported:
         self.kept = [None if data is None else ctypes.create_string_buffer(bytes(data), max(len(data), 1)) for data in buffers]
         self.pointers = (ctypes.c_void_p * max(len(buffers), 1))(*[None if data is None else ctypes.addressof(data) for data in self.kept])
         self.released: list[str] = []
+        self.exports: list[tuple[Schema, Array]] = []
         self.schema = Schema(format=format, release=ReleaseSchema(self.release_schema))
         self.array = Array(length=length, null_count=nulls, offset=offset, n_buffers=len(buffers), buffers=self.pointers)
         self.array.release = ReleaseArray(self.release_array)
@@ -67,7 +68,10 @@ class Exported:
         array.contents.release = ReleaseArray()
 
     def __arrow_c_array__(self, requested_schema=None):
-        return capsule(self.schema, b"arrow_schema"), capsule(self.array, b"arrow_array")
+        """Capsules of copies: a consumer moves the structs out of its capsules."""
+        schema, array = Schema.from_buffer_copy(self.schema), Array.from_buffer_copy(self.array)
+        self.exports.append((schema, array))
+        return capsule(schema, b"arrow_schema"), capsule(array, b"arrow_array")
 
 
 class Chunks:

@@ -70,6 +70,18 @@ class Good(PackageTest):
         self.assertEqual(filter.contains_many(texts(keys)).tolist(), [key in filter for key in keys])
 
 
+class Release(PackageTest):
+    def test_the_structs_are_released_once_after_each_call(self) -> None:
+        exported = texts([b"a", b"b"])
+        filter = bloomery.Filter(1000, 0.01)
+        for call in (filter.update, filter.contains_many):
+            exported.released.clear()
+            call(exported)
+            self.assertEqual(sorted(exported.released), ["array", "schema"])
+            schema, array = exported.exports[-1]
+            self.assertFalse(schema.release or array.release)  # moved out of their capsules
+
+
 class Hostile(PackageTest):
     def refused(self, exported, error: type, says: str, kind: type = bytes) -> None:
         filter = bloomery.Filter(1000, 0.01, keys=kind)

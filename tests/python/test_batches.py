@@ -1,6 +1,9 @@
 """Many keys at once: iterables and NumPy arrays give the same filter as single keys, and hostile ones are refused."""
 
 import array
+import ctypes
+import importlib
+import importlib.util
 import itertools
 import os
 import signal
@@ -15,12 +18,51 @@ import numpy
 SIZES = (0, 1, 63, 64, 65, 16_383, 16_384, 16_385, 40_000)  # around a word of answers and a part of keys
 
 
+def filter_of_numbers(numbers: list[int]) -> bloomery.Filter:
+    filter = bloomery.Filter(100, 0.001, keys=int)
+    for number in numbers:
+        filter.add(number)
+    return filter
+
+
+def formatted(numbers: list[int], format: str) -> object:
+    """A buffer with any format of the module struct, which memoryview.cast() does not offer."""
+    return importlib.import_module("_testbuffer").ndarray(numbers, shape=[len(numbers)], format=format)
+
+
 def filter_of(keys, kind: type = bytes) -> bloomery.Filter:
     """The filter of single keys."""
     filter = bloomery.Filter(50_000, 0.01, keys=kind)
     for key in keys:
         filter.add(key)
     return filter
+
+
+class Buffers(PackageTest):
+    def test_arrays_of_ctypes_have_no_strides(self) -> None:
+        for item, numbers in ((ctypes.c_uint64, [1, 2, 3, 2**64 - 1]), (ctypes.c_int16, [-1, 0, 7]), (ctypes.c_uint8, [0, 255])):
+            filter = bloomery.Filter(100, 0.001, keys=int)
+            filter.update((item * len(numbers))(*numbers))
+            self.assertEqual(filter, filter_of_numbers(numbers))
+
+    @unittest.skipUnless(importlib.util.find_spec("_testbuffer"), "SKIP: this Python has no module _testbuffer")
+    def test_the_width_of_integers_is_that_of_the_items(self) -> None:
+        numbers = [1, 2, 3, 4]
+        for format in ("<l", "=L", "<i", "<q", "=h"):
+            filter = bloomery.Filter(100, 0.001, keys=int)
+            filter.update(formatted(numbers, format))
+            self.assertEqual(filter, filter_of_numbers(numbers), format)
+
+    def test_answers_without_numpy_are_a_list(self) -> None:
+        hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name == "numpy" or name.startswith("numpy.")}
+        sys.modules["numpy"] = None
+        try:
+            filter = bloomery.Filter(100, 0.001, keys=int)
+            self.assertEqual(filter.add_many(array.array("Q", [1, 2, 1])), [True, True, False])
+            self.assertEqual(filter.contains_many(array.array("Q", [1, 2])), [True, True])
+        finally:
+            del sys.modules["numpy"]
+            sys.modules.update(hidden)
 
 
 class Iterables(PackageTest):

@@ -75,6 +75,19 @@ class Files(PackageTest):
             filter.save(self.path("a.bloom"), replace=False)
         filter.save(self.path("a.bloom"))
 
+    def test_paths_are_those_of_the_system(self) -> None:
+        filter = bloomery.Filter(10)
+        odd = os.fsencode(self.path("n")) + b"\xff.bloom"
+        for name in (odd, os.fsdecode(odd)):
+            filter.save(name)
+            self.assertEqual(bloomery.open(name), filter)
+        for call in (lambda: filter.save("x\0y"), lambda: bloomery.load("users.bloom\0junk"), lambda: bloomery.open(b"a\0")):
+            with self.assertRaisesRegex(ValueError, "null byte"):
+                call()
+        with self.assertRaises(bloomery.NotFoundError) as raised:
+            bloomery.open(b"missing\xff.bloom")
+        self.assertIn("missing\udcff.bloom", str(raised.exception))
+
     def test_a_mapped_filter_is_pickled_as_its_bytes(self) -> None:
         self.built("users.bloom", KEYS, "-n", "3000", "-p", "1%")
         twin = pickle.loads(pickle.dumps(bloomery.open(self.path("users.bloom"))))

@@ -3,6 +3,7 @@
 import copy
 import math
 import multiprocessing
+import os
 import pickle
 import random
 import subprocess
@@ -18,6 +19,10 @@ def filter_of(keys: list[str], **options) -> bloomery.Filter:
     filter = bloomery.Filter(4000, 0.01, **options)
     filter.update(keys)
     return filter
+
+
+class Named(bloomery.Filter):
+    """A class of a program, whose objects have attributes."""
 
 
 def count_of(filter: bloomery.BaseFilter) -> int:
@@ -118,6 +123,43 @@ class Bytes(PackageTest):
             twin = pickle.loads(pickle.dumps(filter, protocol))
             self.assertIs(type(twin), bloomery.Filter)
             self.assertEqual((twin, len(twin)), (filter, len(filter)))
+
+    def test_a_pickle_keeps_the_attributes_of_a_class_of_ones_own(self) -> None:
+        own = Named(1000, 0.01)
+        own.add("a")
+        own.tag = 5
+        for twin in (pickle.loads(pickle.dumps(own)), copy.copy(own), copy.deepcopy(own)):
+            self.assertEqual((type(twin), twin.tag, twin), (Named, 5, own))
+
+    def test_a_file_that_grows_is_copied_and_pickled_as_a_filter_of_fixed_size(self) -> None:
+        with bloomery.ScalableFilter.create(self.path("grows"), 0.01) as filter:
+            filter.update(KEYS)
+            for twin in (filter.copy(), pickle.loads(pickle.dumps(filter)), bloomery.load(self.path("grows"))):
+                self.assertIs(type(twin), bloomery.Filter)
+                self.assertIsNotNone(twin.capacity)
+                self.assertTrue(all(twin.contains_many(KEYS)))
+        with self.assertRaises(bloomery.IncompatibleError):
+            bloomery.ScalableFilter.load(self.path("grows"))
+        self.assertIs(type(bloomery.open(self.path("grows"))), bloomery.ScalableFilter)
+
+    def test_a_class_refuses_layouts_of_others(self) -> None:
+        for layout, name in (("counting", "CountingFilter"), ("sliding", "WindowedFilter"), ("fuse8", "StaticFilter")):
+            for make in (lambda: bloomery.Filter(100, layout=layout), lambda: bloomery.Filter.create(self.path("f"), 100, layout=layout)):
+                with self.assertRaisesRegex(bloomery.InvalidArgumentError, name):
+                    make()
+        self.assertFalse(os.path.exists(self.path("f")))
+
+    def test_a_filter_without_keys_is_true(self) -> None:
+        self.assertTrue(bloomery.Filter(10))
+
+    def test_no_error_shows_a_secret(self) -> None:
+        bloomery.Filter(10, secret=b"0123456789abcdef").save(self.path("keyed"))
+        for secret in ("my-secret-key-16", 16, ["my-secret-key-16"]):
+            for call in (lambda: bloomery.Filter(10, secret=secret), lambda: bloomery.load(self.path("keyed"), secret=secret)):
+                with self.assertRaises(TypeError) as raised:
+                    call()
+                self.assertNotIn("my-secret", str(raised.exception))
+        self.assertNotIn("a", bloomery.load(self.path("keyed"), secret=bytearray(b"0123456789abcdef")))
 
     def test_a_pickle_passes_between_processes(self) -> None:
         filter = filter_of(KEYS)
