@@ -106,19 +106,14 @@ class test_cluster {
     });
   }
 
-  /// The node that claims a slot; of two such nodes, the one with the higher epoch.
+  /// The node that claims a slot; of two such nodes, the one with the higher epoch. Waits while none does, because a
+  /// replica takes the place of its master.
   std::size_t owner(std::uint16_t slot) {
     std::size_t found = nodes_.size();
-    long newest = -1;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      for (const slot_range& range : slots_of(*nodes_[i])) {
-        if (!range.has(slot) || range.nodes.front() != ids_[i]) continue;
-        const long epoch = epoch_in(info(i), "cluster_my_epoch:");
-        if (epoch > newest) found = i;
-        newest = std::max(newest, epoch);
-      }
-    }
-    if (found == nodes_.size()) throw std::runtime_error("no node has the slot");
+    wait_until("a node claims the slot", [&] {
+      found = claimant(slot);
+      return found != nodes_.size();
+    });
     return found;
   }
 
@@ -203,6 +198,21 @@ class test_cluster {
   }
 
  private:
+  // The number of nodes: no node claims the slot.
+  std::size_t claimant(std::uint16_t slot) {
+    std::size_t found = nodes_.size();
+    long newest = -1;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      for (const slot_range& range : slots_of(*nodes_[i])) {
+        if (!range.has(slot) || range.nodes.front() != ids_[i]) continue;
+        const long epoch = epoch_in(info(i), "cluster_my_epoch:");
+        if (epoch > newest) found = i;
+        newest = std::max(newest, epoch);
+      }
+    }
+    return found;
+  }
+
   struct slot_range {
     std::int64_t first;
     std::int64_t last;
