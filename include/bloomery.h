@@ -256,7 +256,8 @@ BLOOMERY_C_API bloomery_code bloomery_copy(const bloomery_filter* filter, bloome
 /** Sets the time of a sliding-window filter, in milliseconds since 1970. Other filters ignore it. */
 BLOOMERY_C_API bloomery_code bloomery_tick(bloomery_filter* filter, uint64_t now_ms);
 
-/** Writes a copy of the filter as a file, whole or not at all. An existing file is replaced. */
+/** Writes a copy of the filter as a file, whole or not at all. An existing file is replaced. A filter on a server is read
+ * first. */
 BLOOMERY_C_API bloomery_code bloomery_save(const bloomery_filter* filter, const char* path);
 
 /** The bytes of the file that bloomery_save() writes. Free them with bloomery_free_bytes(). */

@@ -217,15 +217,15 @@ class filter_handle {
   ///     assert(copy.insert("Madrid") && !open_filter("cities.bloom")->contains("Madrid"));
   virtual any_filter copy();
 
-  /// Writes a copy of the filter as a file, whole or not at all: any_filter::save() or layered_filter::save().
-  /// @throws error  as save_file(); incompatible: a filter on servers, which copy() reads first
+  /// Writes a copy of the filter as a file, whole or not at all: any_filter::save() or layered_filter::save(). A filter
+  /// on servers is read first, as by copy(). @throws error  as save_file() and copy()
   ///
   /// Example:
   ///     const std::unique_ptr<filter_handle> seen = make_scalable_handle({.target_fpr = 0.01});
   ///     assert(seen->insert(std::vector<std::string>{"Madrid"}).changed == 1);
   ///     seen->save("seen.layers");
   ///     assert(open_filter("seen.layers")->contains("Madrid"));
-  virtual void save(const std::string& path, const create_options& options = {}) const;
+  virtual void save(const std::string& path, const create_options& options = {});
 
   /// Merges the keys of another filter with equal parameters into this one. @throws error incompatible, unavailable
   virtual void merge(filter_handle& other);

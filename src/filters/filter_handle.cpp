@@ -142,9 +142,7 @@ bool filter_handle::is_overfull() const { return false; }
 
 any_filter filter_handle::copy() { refuse("this kind of filter cannot be copied into memory", parameters()); }
 
-void filter_handle::save(const std::string&, const create_options&) const {
-  refuse("this kind of filter cannot be saved as a file", parameters());
-}
+void filter_handle::save(const std::string& path, const create_options& options) { copy().save(path, options); }
 
 void filter_handle::merge(filter_handle&) { refuse("this kind of filter cannot be merged", parameters()); }
 

@@ -106,7 +106,7 @@ class layered_handle final : public filter_handle {
 
   const params& parameters() const noexcept override { return filter_.parameters().filter; }
 
-  void save(const std::string& path, const create_options& options) const override { filter_.save(path, options); }
+  void save(const std::string& path, const create_options& options) override { filter_.save(path, options); }
 
   filter_summary summary() override {
     filter_summary result;

@@ -91,7 +91,7 @@ class handle_of_bits : public filter_handle {
 
   any_filter copy() override { return bits().clone(); }
 
-  void save(const std::string& path, const create_options& options) const override { bits().save(path, options); }
+  void save(const std::string& path, const create_options& options) override { bits().save(path, options); }
 
   cell_view cells() const override {
     bits().verify();
@@ -296,7 +296,7 @@ class scalable_handle final : public filter_handle {
 
   key_span prepare(key_span keys, std::vector<key_hash>& room) const override { return hashed(hasher_, keys, room); }
 
-  void save(const std::string& path, const create_options& options) const override {
+  void save(const std::string& path, const create_options& options) override {
     layered_filter(layers_, parameters(), options.metadata).save(path, options);
   }
 

@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 SOURCE = os.environ["BLOOMERY_SOURCE"]
@@ -82,6 +83,18 @@ class Server(RedisTest):
 
         self.assertEqual(list(answers), [1, 0])
         self.check(library.bloomery_close(filter))
+
+    def test_a_filter_on_a_server_is_saved_as_the_file_that_the_command_pulls(self) -> None:
+        self.make()
+        subprocess.run([COMMAND, "add", "-q", self.f], input=b"Madrid\nLima\n", check=True, stdout=subprocess.DEVNULL)
+        with tempfile.TemporaryDirectory() as folder:
+            saved, pulled = os.path.join(folder, "saved"), os.path.join(folder, "pulled")
+            filter = self.open(0)
+            self.check(library.bloomery_save(filter, saved.encode()))
+            self.check(library.bloomery_close(filter))
+            subprocess.run([COMMAND, "pull", "-q", self.f, "-o", pulled], check=True, stdout=subprocess.DEVNULL)
+            with open(saved, "rb") as one, open(pulled, "rb") as other:
+                self.assertEqual(one.read(), other.read())
 
     def test_a_server_that_is_gone_is_reported_with_the_number_of_keys(self) -> None:
         self.make()

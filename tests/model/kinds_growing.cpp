@@ -40,9 +40,7 @@ class singly_handle final : public bloomery::filter_handle {
     params_.layout = bloomery::scalable_layers::layout_name();
   }
 
-  void save(const std::string& path, const bloomery::create_options& options) const override {
-    filter_.save(path, options);
-  }
+  void save(const std::string& path, const bloomery::create_options& options) override { filter_.save(path, options); }
 
   bloomery::capabilities capabilities() const override {
     return {.can_merge = false, .can_clear = true, .grows = true, .has_cells = false};
