@@ -4,17 +4,19 @@
 #include <bloomery/error.hpp>
 
 namespace bloomery::cli {
+namespace {
 
-void require_charts() {
+[[noreturn]] void refuse() {
   throw error(errc::invalid_argument, {"this program was built without charts in files", "--output", "", "",
                                        "build it with cmake -DBLOOMERY_BUILD_CHARTS=ON, or leave out --output"});
 }
 
-std::string svg_of(const chart&) {
-  require_charts();
-  return {};
-}
+}  // namespace
 
-std::string png_of(const chart& c) { return svg_of(c); }
+void require_charts() { refuse(); }
+
+std::string svg_of(const chart&) { refuse(); }
+
+std::string png_of(const chart&) { refuse(); }
 
 }  // namespace bloomery::cli
