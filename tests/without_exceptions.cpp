@@ -45,17 +45,17 @@ void filters_in_memory() {
 
 void errors_are_values() {
   const result<any_filter> none = try_make({.capacity = 0, .target_fpr = 0.01});
-  expect(!none && none.why().code() == errc::invalid_argument, "a filter without capacity is an error");
-  expect(try_open("/nonexistent/users.bloom").why().code() == errc::not_found, "a missing file is an error");
+  expect(!none && none.error().code() == errc::invalid_argument, "a filter without capacity is an error");
+  expect(try_open("/nonexistent/users.bloom").error().code() == errc::not_found, "a missing file is an error");
 
   const std::string path = "without_exceptions.bloom";
   std::remove(path.c_str());
   result<any_filter> made = try_create(path, {.capacity = 1000, .target_fpr = 0.01});
   expect(made.has_value() && made.value().insert("Madrid"), "a file is created");
   expect(!try_close(made.value()).has_value(), "the file is closed");
-  expect(
-      try_create(path, {.capacity = 1000, .target_fpr = 0.01}, {.replace = false}).why().code() == errc::already_exists,
-      "an existing file is an error");
+  expect(try_create(path, {.capacity = 1000, .target_fpr = 0.01}, {.replace = false}).error().code() ==
+             errc::already_exists,
+         "an existing file is an error");
 
   const result<any_filter> opened = try_open(path);
   expect(opened && opened.value().may_contain("Madrid") && !opened.value().may_contain("Lima"), "the file is opened");

@@ -6,7 +6,6 @@
 #include <bloomery/hash.hpp>
 #include <bloomery/layout.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -16,23 +15,90 @@ namespace BLOOMERY_EXPORT bloomery {
 
 /// What check_layout() found for one capacity and one target FPR.
 struct layout_check {
-  std::uint64_t keys = 0;   ///< n, of each filter
-  double target_fpr = 0;    ///< p
-  geometry shape;           ///< L::geometry_for(n, p)
-  double stated_fpr = 0;    ///< L::expected_fpr(shape, n)
-  double measured_fpr = 0;  ///< mean over the filters
-  double z_score = 0;       ///< (measured - stated) / standard error
+  std::uint64_t keys = 0;       ///< n, of each filter
+  double target_fpr = 0;        ///< p
+  bloomery::geometry geometry;  ///< L::geometry_for(n, p)
+  double stated_fpr = 0;        ///< L::expected_fpr(geometry, n)
+  double measured_fpr = 0;      ///< mean over the filters
+  double z_score = 0;           ///< (measured - stated) / standard error
 
   /// The broken rule of the contract of `layout`; empty: none.
   std::string fault;
 };
+
+namespace detail {
+
+/// Random hashes; the same seed gives the same hashes.
+class random_hashes {
+ public:
+  explicit random_hashes(std::uint64_t seed) noexcept : state_(mix64(seed)) {}
+  key_hash operator()() noexcept {
+    state_ += 0x9E3779B97F4A7C15u;
+    return {mix64(state_), mix64(~state_)};
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// Makes a filter of check.keys random keys and returns its FPR, measured with `lookups` absent keys. Sets check.fault
+/// if the layout breaks its contract; at a cell outside the filter it stops, because setting it would damage memory.
+template <layout L>
+double measure_one_filter(layout_check& check, std::uint64_t lookups, random_hashes& next_hash) {
+  const geometry& g = check.geometry;
+  const std::uint64_t cells = g.bits / cell_bits_in<L>();
+  std::vector<std::uint8_t> bytes(bytes_for(g.bits));
+  std::vector<key_hash> inserted(check.keys);
+  for (key_hash& hash : inserted) {
+    hash = next_hash();
+    typename L::cells key(g, hash);
+    for (std::uint32_t i = 0; i < key.count(); ++i) {
+      if (key.next() < cells) continue;
+      check.fault = "a cell is outside the filter";
+      return 0;
+    }
+    insert_one<L>(bytes.data(), g, hash);
+  }
+  for (const key_hash& hash : inserted) {
+    if (!has_one<L>(bytes.data(), g, hash)) check.fault = "an inserted key is not found";
+  }
+  std::uint64_t hits = 0;
+  for (std::uint64_t i = 0; i < lookups; ++i) hits += has_one<L>(bytes.data(), g, next_hash()) ? 1u : 0u;
+  return static_cast<double>(hits) / static_cast<double>(lookups);
+}
+
+/// Measures several filters of one capacity and target FPR.
+template <layout L>
+void measure_filters(layout_check& check, std::uint64_t lookups, random_hashes& next_hash) {
+  constexpr std::uint64_t filters = 64;
+  constexpr double most_sigmas = 5;
+  const std::uint64_t per_filter = lookups < filters ? 1 : lookups / filters;
+  double sum = 0;
+  double squares = 0;
+  for (std::uint64_t i = 0; i < filters; ++i) {
+    const double fpr = measure_one_filter<L>(check, per_filter, next_hash);
+    if (!check.fault.empty()) return;
+    sum += fpr;
+    squares += fpr * fpr;
+  }
+  check.measured_fpr = sum / filters;
+  // All filters of a tiny FPR may measure 0, so the variance is at least that of the lookups.
+  const double of_lookups = check.stated_fpr * (1 - check.stated_fpr) / static_cast<double>(per_filter);
+  const double of_filters = (squares - filters * check.measured_fpr * check.measured_fpr) / (filters - 1);
+  const double variance = of_filters > of_lookups ? of_filters : of_lookups;
+  const double difference = check.measured_fpr - check.stated_fpr;
+  if (difference != 0) check.z_score = difference / std::sqrt(variance / filters);
+  if (std::abs(check.z_score) > most_sigmas) check.fault = "the measured FPR contradicts the stated FPR";
+}
+
+}  // namespace detail
 
 /// Measures layout L against the FPR that it states, for 1, 100 and 10,000 keys at 10%, 1% and 0.1%.
 ///
 /// Each of the nine cases makes 64 filters of different random keys, so that the standard error includes the variation
 /// between filters. A fault is:
 ///
-/// - a stated FPR above the target FPR
+/// - a stated FPR above the target FPR; it is not measured
 /// - a cell outside the filter, or an inserted key that is not found
 /// - a |z_score| above 5, which a true statement exceeds about once in 20,000 runs of this function: with the variance
 ///   of 64 filters, z_score has Student's t distribution with 63 degrees of freedom
@@ -48,62 +114,23 @@ struct layout_check {
 template <layout L>
   requires(cell_bits_in<L>() == 1 || layout_with_kernels<L>)
 std::vector<layout_check> check_layout(std::uint64_t lookups = 1'000'000, std::uint64_t seed = 1) {
-  constexpr std::uint64_t filters = 64;
-  constexpr double most_sigmas = 5;
-  std::vector<layout_check> results;
-  std::uint64_t next = mix64(seed);
-  const auto random_hash = [&] {
-    next += 0x9E3779B97F4A7C15u;
-    return key_hash{mix64(next), mix64(~next)};
-  };
+  std::vector<layout_check> checks;
+  detail::random_hashes next_hash(seed);
   for (const std::uint64_t keys : {1u, 100u, 10'000u}) {
     for (const double target : {0.1, 0.01, 0.001}) {
-      layout_check& one = results.emplace_back();
-      one.keys = keys;
-      one.target_fpr = target;
-      one.shape = L::geometry_for(keys, target);
-      L::check(one.shape);
-      one.stated_fpr = L::expected_fpr(one.shape, keys);
-      if (!(one.stated_fpr <= target)) one.fault = "the stated FPR exceeds the target FPR";
-      const std::uint64_t cells = one.shape.bits / cell_bits_in<L>();
-      const std::uint64_t per_filter = std::max<std::uint64_t>(lookups / filters, 1);
-      double sum = 0;
-      double squares = 0;
-      for (std::uint64_t i = 0; i < filters; ++i) {
-        std::vector<std::uint8_t> bytes(bytes_for(one.shape.bits));
-        std::vector<key_hash> inserted(keys);
-        for (key_hash& hash : inserted) {
-          hash = random_hash();
-          typename L::cells probe(one.shape, hash);
-          for (std::uint32_t c = 0; c < probe.count(); ++c) {
-            if (probe.next() < cells) continue;
-            one.fault = "a cell is outside the filter";
-            return results;  // writing it would damage memory
-          }
-          insert_one<L>(bytes.data(), one.shape, hash);
-        }
-        for (const key_hash& hash : inserted) {
-          if (!has_one<L>(bytes.data(), one.shape, hash)) one.fault = "an inserted key is not found";
-        }
-        std::uint64_t hits = 0;
-        for (std::uint64_t k = 0; k < per_filter; ++k)
-          hits += has_one<L>(bytes.data(), one.shape, random_hash()) ? 1u : 0u;
-        const double fpr = static_cast<double>(hits) / static_cast<double>(per_filter);
-        sum += fpr;
-        squares += fpr * fpr;
-      }
-      one.measured_fpr = sum / filters;
-      const double variance = std::max((squares - filters * one.measured_fpr * one.measured_fpr) / (filters - 1),
-                                       one.stated_fpr * (1 - one.stated_fpr) / static_cast<double>(per_filter));
-      const double difference = one.measured_fpr - one.stated_fpr;
-      one.z_score = variance > 0      ? difference / std::sqrt(variance / filters)
-                    : difference == 0 ? 0
-                                      : std::copysign(HUGE_VAL, difference);
-      if (one.fault.empty() && std::abs(one.z_score) > most_sigmas)
-        one.fault = "the measured FPR contradicts the stated FPR";
+      layout_check& check = checks.emplace_back();
+      check.keys = keys;
+      check.target_fpr = target;
+      check.geometry = L::geometry_for(keys, target);
+      L::check(check.geometry);
+      check.stated_fpr = L::expected_fpr(check.geometry, keys);
+      if (check.stated_fpr <= target)
+        detail::measure_filters<L>(check, lookups, next_hash);
+      else
+        check.fault = "the stated FPR is not at most the target FPR";
     }
   }
-  return results;
+  return checks;
 }
 
 }  // namespace bloomery
