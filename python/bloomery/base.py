@@ -59,7 +59,7 @@ class BaseFilter(_bloomery.Handle):
         >>> Filter(1000, 0.01).add_many(["Madrid", "Berlin", "Madrid"])
         [True, True, False]
         """
-        return self._add_many(keys, False)
+        return self._add_many(keys)
 
     def contains_many(self, keys: Iterable[Key]) -> Any:
         """Look up many keys. False: the key was certainly never inserted.

@@ -73,7 +73,7 @@ class Filter(_Mergeable):
         prefer: str = "speed",
     ) -> None:
         made = params(capacity, fpr, keys=keys, layout=layout, scheme=scheme, hash=hash, seed=seed, secret=secret)
-        self._make(_want_family("Filter", made), prefers_memory(prefer))
+        self._make(_want_class("Filter", made), prefers_memory(prefer))
 
     @classmethod
     def create(
@@ -96,7 +96,7 @@ class Filter(_Mergeable):
         True
         """
         made = cls.__new__(cls)
-        made._create(path_of(path), _want_family("Filter", params(capacity, fpr, **others)), prefers_memory(prefer), replace)
+        made._create(path_of(path), _want_class("Filter", params(capacity, fpr, **others)), prefers_memory(prefer), replace)
         return made
 
     def __iand__(self, other: BaseFilter) -> Filter:
@@ -182,7 +182,7 @@ class WindowedFilter(_Mergeable):
         if isinstance(window, datetime.timedelta) and not capacity:
             raise invalid("capacity: a window of time needs the number of keys within a window")
         made = params(capacity, fpr, keys=keys, layout=layout, hash=hash, seed=seed, secret=secret, window=window)
-        self._make(_want_family("WindowedFilter", made), False)
+        self._make(_want_class("WindowedFilter", made), False)
 
     def tick(self, now: Union[float, datetime.datetime, None] = None) -> None:
         """Set the time, in seconds since 1970; None: the present time. Without calls, the system's clock is used.
@@ -335,9 +335,9 @@ class RedisFilter(_Mergeable):
         return self._remove_many(keys)
 
 
-def _want_family(name: str, made: _bloomery.Params) -> _bloomery.Params:
-    if made.family != name:
-        raise invalid(f"layout: {made.layout} is a layout of {made.family}, not of {name}")
+def _want_class(name: str, made: _bloomery.Params) -> _bloomery.Params:
+    if made.class_name != name:
+        raise invalid(f"layout: {made.layout} is a layout of {made.class_name}, not of {name}")
     return made
 
 

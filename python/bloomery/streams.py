@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, Iterator, Optional, TypeVar
 
 from .base import BaseFilter
-from .filters import RedisFilter, ScalableFilter
+from .filters import ScalableFilter
 
 Item = TypeVar("Item")
 
@@ -30,12 +30,7 @@ def dedup(
     >>> list(dedup(["Bern", "BERN", "Lima"], key=str.lower))
     ['Bern', 'Lima']
     """
-    seen = ScalableFilter(fpr) if filter is None else filter
-
-    def add_open(one: Any) -> bool:  # True also if a lost connection leaves open whether the key is new
-        return bool(seen._add_many([one], True)[0])
-
-    add: Callable[[Any], bool] = add_open if isinstance(seen, RedisFilter) else seen.add
+    add = (ScalableFilter(fpr) if filter is None else filter)._add_maybe_new
     if key is None:
-        return (item for item in items if add(item))
+        return (item for item in items if add(item))  # type: ignore[arg-type]
     return (item for item in items if add(key(item)))

@@ -154,22 +154,9 @@ void each_of_width(const array_view& keys, std::string_view digits, part_of_keys
 
 template <class Integer>
 void each_number(const array_view& keys, key_kind kind, part_of_keys receive) {
-  const void* const given = keys.buffer(1);
+  const auto* const data = static_cast<const char*>(keys.buffer(1));
   if (keys.size() == 0) return;
-  const char* const data = static_cast<const char*>(given) + keys.first() * sizeof(Integer);
-  if (kind == key_kind::u64le && sizeof(Integer) == 8 && reinterpret_cast<std::uintptr_t>(data) % 8 == 0) {
-    const std::span all(reinterpret_cast<const std::uint64_t*>(data), keys.size());
-    for (std::size_t first = 0; first < all.size(); first += keys_in_place)
-      hand_over(all.subspan(first, std::min(keys_in_place, all.size() - first)), receive);
-    return;
-  }
-  part some(kind, receive);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    Integer key;
-    std::memcpy(&key, data + i * sizeof key, sizeof key);
-    some.add_integer(key);
-  }
-  some.flush();
+  each_integer<Integer>(data + keys.first() * sizeof(Integer), keys.size(), sizeof(Integer), kind, receive);
 }
 
 void each_of_array(const arrow_schema& schema, const arrow_array& array, key_kind kind, part_of_keys receive) {

@@ -11,8 +11,8 @@ bool is_arrow(pybind11::handle keys);
 /// Calls `receive` with all keys: utf8, binary (also large, and of fixed width) and integers. Only the pointers of text
 /// are computed; the keys stay where they are.
 ///
-/// The offsets are checked: no key ends before it starts or after the last offset. The lengths of buffers are not part
-/// of the interface, so they cannot be checked.
+/// The offsets are checked: no key ends before it starts or after the last offset. The interface does not give the
+/// lengths of buffers, so the lengths are not checked.
 ///
 /// Throws TypeError: another type of array, a dictionary, or text for a filter of integers; ValueError: a null, or an
 /// array that contradicts itself.

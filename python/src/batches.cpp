@@ -95,8 +95,8 @@ class buffer {
   const char* at(std::size_t i) const noexcept {
     return static_cast<const char*>(view_.buf) + static_cast<Py_ssize_t>(i) * stride();
   }
+  Py_ssize_t stride() const noexcept { return view_.strides != nullptr ? view_.strides[0] : view_.itemsize; }
   std::size_t item_bytes() const noexcept { return static_cast<std::size_t>(view_.itemsize); }
-  bool is_contiguous() const noexcept { return stride() == view_.itemsize; }
 
   /// The format of an item in the byte order of this machine, without the sign of the order: "Q", "20s".
   std::string_view format() const noexcept {
@@ -107,28 +107,8 @@ class buffer {
   }
 
  private:
-  Py_ssize_t stride() const noexcept { return view_.strides != nullptr ? view_.strides[0] : view_.itemsize; }
-
   Py_buffer view_ = {};
 };
-
-template <class Integer>
-void each_integer(const buffer& keys, key_kind kind, part_of_keys receive) {
-  const bool is_aligned = reinterpret_cast<std::uintptr_t>(keys.at(0)) % alignof(std::uint64_t) == 0;
-  if (kind == key_kind::u64le && sizeof(Integer) == 8 && keys.is_contiguous() && is_aligned) {
-    const std::span all(reinterpret_cast<const std::uint64_t*>(keys.at(0)), keys.size());
-    for (std::size_t first = 0; first < all.size(); first += keys_in_place)
-      hand_over(all.subspan(first, std::min(keys_in_place, all.size() - first)), receive);
-    return;
-  }
-  part some(kind, receive);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    Integer key;
-    std::memcpy(&key, keys.at(i), sizeof key);
-    some.add_integer(key);
-  }
-  some.flush();
-}
 
 // Keys of a fixed width end before their trailing NUL bytes, as NumPy's type S defines.
 void each_fixed_width(const buffer& keys, key_kind kind, part_of_keys receive) {
@@ -152,20 +132,18 @@ bool each_of_buffer(const buffer& keys, key_kind kind, part_of_keys receive) {
   const std::string_view format = keys.format();
   if (keys.item_bytes() != 0 && is_fixed_width(format)) return each_fixed_width(keys, kind, receive), true;
   if (format.size() != 1 || std::string_view("bBhHiIlLqQnN").find(format[0]) == std::string_view::npos) return false;
-  const bool is_signed = format[0] >= 'a';
+  const auto each = [&]<class Signed, class Unsigned>(Signed, Unsigned) {
+    if (format[0] >= 'a')
+      each_integer<Signed>(keys.at(0), keys.size(), keys.stride(), kind, receive);
+    else
+      each_integer<Unsigned>(keys.at(0), keys.size(), keys.stride(), kind, receive);
+    return true;
+  };
   switch (keys.item_bytes()) {
-    case 1:
-      is_signed ? each_integer<std::int8_t>(keys, kind, receive) : each_integer<std::uint8_t>(keys, kind, receive);
-      return true;
-    case 2:
-      is_signed ? each_integer<std::int16_t>(keys, kind, receive) : each_integer<std::uint16_t>(keys, kind, receive);
-      return true;
-    case 4:
-      is_signed ? each_integer<std::int32_t>(keys, kind, receive) : each_integer<std::uint32_t>(keys, kind, receive);
-      return true;
-    case 8:
-      is_signed ? each_integer<std::int64_t>(keys, kind, receive) : each_integer<std::uint64_t>(keys, kind, receive);
-      return true;
+    case 1: return each(std::int8_t{}, std::uint8_t{});
+    case 2: return each(std::int16_t{}, std::uint16_t{});
+    case 4: return each(std::int32_t{}, std::uint32_t{});
+    case 8: return each(std::int64_t{}, std::uint64_t{});
     default: return false;
   }
 }

@@ -53,8 +53,7 @@ std::uint64_t update(py::handle self, py::handle keys) {
   return changed;
 }
 
-// @param maybe_new  the answer for a key whose insertion a lost connection to a server left open
-py::object add_many(py::handle self, py::handle keys, bool maybe_new) {
+py::object add_many(py::handle self, py::handle keys) {
   filter_state& f = state_of(self);
   const py::object make_array = maker_of_arrays(keys);
   std::vector<std::uint8_t> answers;
@@ -63,7 +62,7 @@ py::object add_many(py::handle self, py::handle keys, bool maybe_new) {
     answers.resize(first + some.size());
     exclusively(f, [&](filter_handle& handle) { return handle.insert(some, {answers.data() + first, some.size()}); });
   });
-  for (std::uint8_t& answer : answers) answer = answer == 1 || (answer != 0 && maybe_new) ? 1 : 0;
+  for (std::uint8_t& answer : answers) answer = answer == 1 ? 1 : 0;  // maybe_new: not certain
   return as_result(answers, make_array);
 }
 
@@ -117,14 +116,8 @@ void copy_to(py::handle self, py::handle copy) {
   state_of(copy).take(std::move(made), true);
 }
 
-// A filter on servers is read first.
 void save(py::handle self, const std::string& path, bool replace) {
-  while_unchanged(state_of(self), [&](filter_handle& handle) {
-    if (handle.capabilities().is_remote)
-      handle.copy().save(path, create_options{.replace = replace});
-    else
-      handle.save(path, {.replace = replace});
-  });
+  while_unchanged(state_of(self), [&](filter_handle& handle) { handle.save(path, {.replace = replace}); });
 }
 
 void merge(py::handle self, py::handle other) {
@@ -168,19 +161,15 @@ void close(py::handle self, bool keep) {
   if (!f.in_memory && (keep || !can.commits_whole)) ended->commit();
 }
 
-// The class of the package that a filter belongs to, by its capabilities.
-const char* class_of(py::handle self) {
+// The class of the package that a filter belongs to.
+const char* class_of_handle(py::handle self) {
   const bool in_memory = state_of(self).in_memory;
   return while_unchanged(state_of(self), [in_memory](filter_handle& handle) {
     const params& p = handle.parameters();
-    const capabilities now = handle.capabilities();
-    const capabilities own = capabilities_of(p);
-    if (now.is_remote) return "RedisFilter";
-    if (own.has_window) return "WindowedFilter";
-    if (now.grows || handle.local() == nullptr) return "ScalableFilter";
-    if (p.log_id() != 0 && !in_memory) return "ScalableFilter";  // a file that is open for reading
-    if (own.can_remove) return "CountingFilter";
-    return own.can_insert ? "Filter" : "StaticFilter";
+    const capabilities can = handle.capabilities();
+    if (can.is_remote) return "RedisFilter";
+    const bool has_log = p.log_id() != 0 && !in_memory;  // a file that is open for reading does not grow
+    return can.grows || has_log || handle.local() == nullptr ? "ScalableFilter" : class_of(p);
   });
 }
 
@@ -208,7 +197,7 @@ void add_calls(const py::object& type) {
   add("_intersect", intersect);
   add("_equals", equals);
   add("_close", close);
-  add("_class", class_of);
+  add("_class", class_of_handle);
   add("_count", count_of);
   add("_clear", [](py::handle self) { exclusively(state_of(self), [](filter_handle& f) { f.clear(); }); });
   add("_tick",

@@ -84,6 +84,22 @@ PyObject* add(PyObject* self, PyObject* key) {
   });
 }
 
+// As add(), but also true if a lost connection to a server leaves open whether the key is new.
+PyObject* add_maybe_new(PyObject* self, PyObject* key) {
+  return guarded<PyObject*>(nullptr, [&] {
+    filter_state& f = unchecked(self);
+    const bool is_new = with_key(key, f.kind, [&](const auto& plain) {
+      if (f.can_be_direct()) return f.handle->insert(plain);
+      return exclusively(f, [&](filter_handle& handle) {
+        std::uint8_t answer = 0;
+        handle.insert(std::span(&plain, 1), std::span(&answer, 1));
+        return answer != 0;
+      });
+    });
+    return PyBool_FromLong(is_new);
+  });
+}
+
 PyObject* remove(PyObject* self, PyObject* key) {
   return guarded<PyObject*>(nullptr, [&] {
     filter_state& f = unchecked(self);
@@ -101,12 +117,16 @@ constexpr const char* doc_of_add =
     ">>> cities = bloomery.Filter(1000, 0.01)\n"
     ">>> cities.add('Madrid'), cities.add('Madrid')\n"
     "(True, False)\n";
+constexpr const char* doc_of_add_maybe_new =
+    "_add_maybe_new($self, key, /)\n--\n\n"
+    "Insert a key. False: the key may have been inserted before.";
 constexpr const char* doc_of_remove =
     "_remove($self, key, /)\n--\n\n"
     "Remove one copy of a key. False: the key was certainly absent.";
 
 PyMethodDef methods[] = {
     {"add", add, METH_O, doc_of_add},
+    {"_add_maybe_new", add_maybe_new, METH_O, doc_of_add_maybe_new},
     {"_remove", remove, METH_O, doc_of_remove},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -142,6 +162,13 @@ without_gil::~without_gil() {
   if (thread_ == nullptr) return;
   while (is_ending()) ::pause();
   PyEval_RestoreThread(thread_);
+}
+
+const char* class_of(const params& p) noexcept {
+  const capabilities can = capabilities_of(p);
+  if (can.has_window) return "WindowedFilter";
+  if (can.can_remove) return "CountingFilter";
+  return can.can_insert ? "Filter" : "StaticFilter";
 }
 
 filter_state& state_of(py::handle object) {

@@ -41,6 +41,9 @@ struct filter_state {
   bool can_be_direct() const noexcept { return is_direct && calls == 0 && !is_of_parent(); }
 };
 
+/// The class of the package for filters of one size with these parameters, from their capabilities.
+const char* class_of(const params& p) noexcept;
+
 /// The state of a Python object. Throws TypeError: not a Handle.
 filter_state& state_of(pybind11::handle object);
 

@@ -176,13 +176,7 @@ void add_makers(py::module_& m, const py::object& type) {
       .def_readonly("seed", &params::seed)
       .def_readonly("capacity", &params::capacity)
       .def_readonly("fpr", &params::target_fpr)
-      .def_property_readonly("family",
-                             [](const params& p) {
-                               const capabilities can = capabilities_of(p);
-                               if (can.has_window) return "WindowedFilter";
-                               if (can.can_remove) return "CountingFilter";
-                               return can.can_insert ? "Filter" : "StaticFilter";
-                             })
+      .def_property_readonly("class_name", [](const params& p) { return class_of(p); })
       .def_property_readonly("integers", [](const params& p) { return p.keys == key_kind::u64le; })
       .def_property_readonly("bits", [](const params& p) { return p.geometry.bits; })
       .def_property_readonly("probes", [](const params& p) { return p.geometry.probes; });

@@ -4,9 +4,13 @@
 #include "python/src/batches.hpp"
 #include "python/src/keys.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,5 +61,25 @@ class part {
 
 /// Hands over a part and handles signals, which may throw KeyboardInterrupt.
 void hand_over(key_span keys, part_of_keys receive);
+
+/// Hands over `size` integers, the first at `data` and each `stride` bytes after the one before: in place where their
+/// form allows it. They may be unaligned.
+template <class Integer>
+void each_integer(const char* data, std::size_t size, std::ptrdiff_t stride, key_kind kind, part_of_keys receive) {
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % alignof(std::uint64_t) == 0;
+  if (kind == key_kind::u64le && sizeof(Integer) == 8 && stride == 8 && is_aligned) {
+    const std::span all(reinterpret_cast<const std::uint64_t*>(data), size);
+    for (std::size_t first = 0; first < size; first += keys_in_place)
+      hand_over(all.subspan(first, std::min(keys_in_place, size - first)), receive);
+    return;
+  }
+  part some(kind, receive);
+  for (std::size_t i = 0; i < size; ++i) {
+    Integer key;
+    std::memcpy(&key, data + static_cast<std::ptrdiff_t>(i) * stride, sizeof key);
+    some.add_integer(key);
+  }
+  some.flush();
+}
 
 }  // namespace bloomery::python
