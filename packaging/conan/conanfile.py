@@ -3,7 +3,7 @@
     conan create packaging/conan
     conan create packaging/conan -o 'bloomery/*:with_redis=True'
 
-A package that requires bloomery/0.2.0 finds it with find_package(bloomery) and links bloomery::bloomery, or
+A package that requires it finds it with find_package(bloomery) and links bloomery::bloomery, or
 bloomery::redis for filters on servers.
 """
 
