@@ -4,6 +4,7 @@ import contextlib
 import os
 import socket
 import threading
+import time
 import unittest
 
 from redis_server import Client, ClusterTest, RedisServer, RedisTest, ServerError, start_with_replica, wait_until
@@ -71,6 +72,29 @@ class AnotherService(CommandTest):
         ):
             advice = f"write {right}:// instead of {wrong}://, or check the host and the port"
             self.assertIn(f"the server {expects} at this port; {advice}{NOTHING}".encode(), self.answered(greeting, wrong))
+
+    def test_a_service_that_closes_connections_and_then_stalls_closes_them(self) -> None:
+        # The time to connect cuts the last try short, and its end explains less than the end of those before.
+        with socket.socket() as listener, contextlib.ExitStack() as held:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+
+            def serve() -> None:
+                try:
+                    connection, _ = listener.accept()
+                    stalls_at = time.monotonic() + 1.2
+                    while True:
+                        if time.monotonic() < stalls_at:
+                            connection.close()
+                        else:
+                            held.enter_context(connection)
+                        connection, _ = listener.accept()
+                except OSError:
+                    pass
+
+            threading.Thread(target=serve, daemon=True).start()
+            address = f"redis+cluster://127.0.0.1:{listener.getsockname()[1]}/f"
+            self.refused("check", "--timeout", "1h", address, stdin=b"a\n", says="closes each connection without a reply")
 
     def answered(self, greeting: bytes, scheme: str) -> bytes:
         """What the command says of a service that answers anything so."""

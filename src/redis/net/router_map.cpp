@@ -74,16 +74,24 @@ void router::impl::refresh_map() {
   reply_list answers;
   const std::string problem_before = last_problem;
   const std::string place_before = last_place;
-  milliseconds for_each = std::min(map_time * (1 << std::min(map_failures, 20U)), options.connect_time);
+  const milliseconds usual = std::min(map_time * (1 << std::min(map_failures, 20U)), options.connect_time);
+  milliseconds for_each = usual;
   if (!has_replied) {
     const auto rest = std::chrono::ceil<milliseconds>(began + options.connect_time - now);
-    for_each = std::clamp(rest, milliseconds(1), for_each);
+    for_each = std::clamp(rest, milliseconds(1), usual);
   }
   bool found_no_server = true;
   for (const place& p : places) {
     now = clock::now();
     if (now >= until) break;
-    if (!exchange(p, question, answers, for_each, &found_no_server)) continue;
+    if (!exchange(p, question, answers, for_each, &found_no_server)) {
+      // A try that the end of connect_time cut short says less than an earlier one.
+      if (for_each < usual && !problem_before.empty()) {
+        last_problem = problem_before;
+        last_place = place_before;
+      }
+      continue;
+    }
     const reply r(answers, 0);
     if (r.is_error()) {
       last_problem = r.text();
