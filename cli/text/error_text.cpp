@@ -22,6 +22,7 @@ std::string hint_text(const error& e) {
   const error_hint& h = e.text().hint;
   const std::string& where = e.text().where;
   switch (h.code) {
+    case hint::use_its_program: return h.words() + "; 'bloomery info --header' shows its parameters";
     case hint::give_the_secret: return "give the secret of the filter: --secret KEYFILE";
     case hint::give_a_secret: return "give a secret: --secret KEYFILE";
     case hint::give_a_key_file: return "give the file of the secret, or create one with 'bloomery keygen'";

@@ -125,6 +125,19 @@ class Damage(CommandTest):
 
 
 class Header(CommandTest):
+    def test_header_of_a_file_with_the_layout_of_another_program_is_shown(self) -> None:
+        self.make_filter("f", [b"Madrid"], "-n", 10, "--layout", "blocked", "--note", "mine")
+        data = bytearray(self.read("f"))
+        struct.pack_into("32s", data, 16, b"own_layout")
+        struct.pack_into("<Q", data, 504, checksum(bytes(data[:504])))
+        self.write("f", bytes(data))
+
+        refusal = self.refused("info", "f", says="'own_layout'")
+        facts = self.bloomery("info", "--header", "--json", "f").json
+
+        self.assertIn("'bloomery info --header'", refusal.err)
+        self.assertEqual((facts["layout"], facts["inserted"], facts["capacity"], facts["note"]), ("own_layout", 1, 10, "mine"))
+
     def huge(self, size: int) -> None:
         """An empty filter of this size, which takes no room on the disk."""
         self.bloomery("build", "-q", "-o", "huge", "-n", 10, "-m", 4096, "-k", 7, "--layout", "classic", stdin=b"")
