@@ -3,14 +3,15 @@
     conan create packaging/conan
     conan create packaging/conan -o 'bloomery/*:with_redis=True'
 
-A package that requires it finds it with find_package(bloomery) and links bloomery::bloomery, or
-bloomery::redis for filters on servers.
+A package that requires it calls find_package(bloomery) and links bloomery::bloomery, or bloomery::redis for filters on
+servers.
 """
 
 import os
 import re
 
 from conan import ConanFile
+from conan.errors import ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load, rmdir
@@ -47,6 +48,8 @@ class Bloomery(ConanFile):
             self.requires("openssl/[>=1.1 <4]")
 
     def validate(self):
+        if self.settings.os != "Linux":
+            raise ConanInvalidConfiguration("bloomery works on Linux only")
         check_min_cppstd(self, 20)
 
     def layout(self):
@@ -79,8 +82,7 @@ class Bloomery(ConanFile):
         library.libs = ["bloomery"]
         library.set_property("cmake_target_name", "bloomery::bloomery")
         library.set_property("pkg_config_name", "bloomery")
-        if self.settings.os in ("Linux", "FreeBSD"):
-            library.system_libs = ["m", "pthread"]
+        library.system_libs = ["m", "pthread"]
         if self.options.with_redis:
             redis = self.cpp_info.components["redis"]
             redis.libs = ["bloomery_redis"]

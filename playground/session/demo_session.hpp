@@ -168,7 +168,7 @@ class demo_session {
   const std::vector<step>& steps() const noexcept { return steps_; }
   std::uint64_t step_count() const noexcept;  ///< without those that join another
 
-  /// Steps that insert the keys of this session into a filter of another kind, with as many copies.
+  /// Steps that insert the same keys into a filter of another kind, with as many copies.
   std::vector<step> insertions() const;
 
   /// The number after those of all address ranges that were added.

@@ -73,8 +73,7 @@ class AnotherService(CommandTest):
             advice = f"write {right}:// instead of {wrong}://, or check the host and the port"
             self.assertIn(f"the server {expects} at this port; {advice}{NOTHING}".encode(), self.answered(greeting, wrong))
 
-    def test_a_service_that_closes_connections_and_then_stalls_closes_them(self) -> None:
-        # The time to connect cuts the last try short, and its end explains less than the end of those before.
+    def test_a_last_try_that_is_cut_short_does_not_hide_that_the_service_closes_connections(self) -> None:
         with socket.socket() as listener, contextlib.ExitStack() as held:
             listener.bind(("127.0.0.1", 0))
             listener.listen()

@@ -10,7 +10,6 @@ vcpkg_cmake_configure(
   OPTIONS ${features} -DBLOOMERY_BUILD_CLI=OFF -DBLOOMERY_BUILD_C=OFF -DBLOOMERY_BUILD_SQLITE=OFF
           -DBLOOMERY_BUILD_PYTHON=OFF -DBLOOMERY_BUILD_TESTS=OFF -DBLOOMERY_BUILD_EXAMPLES=OFF)
 vcpkg_cmake_install()
-vcpkg_copy_pdbs()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/bloomery)
 vcpkg_fixup_pkgconfig()
 file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share")

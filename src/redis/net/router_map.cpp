@@ -85,7 +85,7 @@ void router::impl::refresh_map() {
     now = clock::now();
     if (now >= until) break;
     if (!exchange(p, question, answers, for_each, &found_no_server)) {
-      // A try that the end of connect_time cut short says less than an earlier one.
+      // A try that connect_time cuts short explains less than an earlier one.
       if (for_each < usual && !problem_before.empty()) {
         last_problem = problem_before;
         last_place = place_before;
