@@ -35,7 +35,7 @@ namespace bloomery::cli {
   group("Create")    command(plan) command(build) command(seal) \
   group("Use")     command(add) command(check) command(dedup) command(remove) \
   group("Inspect")    command(info) command(verify) command(explain) \
-  group("Combine") command(union) command(intersect) command(overlap) command(fold) \
+  group("Combine") command(union) command(intersect) command(overlap) command(fold) command(import) command(export) \
   group("Share")   command(pull) command(push) command(redis) \
   group("Explore")     command(playground) command(analyze) \
   group("More")    command(keygen) command(noisy) command(rebuild) command(completion) command(help)

@@ -10,6 +10,7 @@
 
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
+#include <bloomery/formats.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/counting.hpp>
@@ -232,6 +233,7 @@ std::optional<file_info> replaced_filter(const std::string& path, const std::str
   if (!std::filesystem::is_regular_file(path, none) || std::filesystem::file_size(path, none) == 0) return std::nullopt;
   inspection old = inspect(path);
   if (old.usable) return std::move(old.info);
+  if (recognize_format(path) != nullptr) return std::nullopt;  // a filter of another system
   throw error(errc::already_exists,
               {"the output would replace a file that is not a filter: " + path, option,
                "a new name, or that of a filter", "another file", "choose another name, or remove it"});

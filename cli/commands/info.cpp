@@ -121,6 +121,13 @@ info_result find_out(const info_options& options) {
     throw error(errc::invalid_argument,
                 {"a filter on servers has no page checksums", "--check", "", "", "leave out --check"});
   }
+  const any_filter* const local = filter->local();
+  if (options.check_pages && local != nullptr && local->opened_from() != nullptr &&
+      !local->opened_from()->format.empty()) {
+    throw error(errc::invalid_argument,
+                {"files of other systems have no page checksums", "--check", "a file of bloomery",
+                 "format " + local->opened_from()->format, "leave out --check"});
+  }
   warn_of_clock(shown_name(options.filter), *filter);
   read_with_progress(options, *filter);
   filter->tick(0);  // for a window of time: as of its newest generation
@@ -262,7 +269,9 @@ json json_of(const info_result& r) {
   add_size(result, f);
   add_keys(result, f);
   add_rates(result, r);
-  if (f.file) result.update({{"clean", f.file->clean}, {"note", f.file->metadata}});
+  if (f.file) {
+    result.update({{"format", text_or_null(f.file->format)}, {"clean", f.file->clean}, {"note", f.file->metadata}});
+  }
   if (f.log) result["log"] = json_of(*f.log, f);
   if (f.counting) {
     result.update({{"counters", f.counting->counters},

@@ -9,6 +9,7 @@
 #include "cli/text/color.hpp"
 
 #include <bloomery/fold.hpp>
+#include <bloomery/formats.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -216,14 +217,14 @@ void add_state(page& out, const info_result& r) {
                             count.deviation() > 0 ? "more" : "fewer", distance_text(count)));
   }
   if (f.expires_at) out.line("expires", moment_text(static_cast<std::uint64_t>(*f.expires_at) / 1000 * 1000));
-  if (f.file) {
+  if (f.file && f.file->format.empty()) {
     out.line("state",
              f.file->clean
                  ? "clean"
                  : "not closed cleanly (a writer is active or was killed); the key count is outdated, and pages cannot "
                    "be verified");
-    if (!f.file->metadata.empty()) out.line("note", printable(f.file->metadata));
   }
+  if (f.file && !f.file->metadata.empty()) out.line("note", printable(f.file->metadata));
   if (!r.page_problems) return;
   out.line("pages", r.page_problems->empty() ? "all match their checksums" : "");
   for (const std::string& problem : *r.page_problems) out.indented(problem);
@@ -249,6 +250,10 @@ std::string text_of(const info_result& r) {
   page out;
   out.line("filter", r.name);
   out.line("kind", kind_line(f));
+  if (f.file && !f.file->format.empty()) {
+    out.line("format",
+             fmt::format("{}: {}; opened for reading only", f.file->format, find_file_format(f.file->format)->system));
+  }
   if (p.seed != 0) out.line("seed", std::to_string(p.seed));
   if (p.key_check != 0) out.line("secret", "check value " + key_check_text(p.key_check));
   if (f.window || f.window_copy) out.line("window", window_line(f));

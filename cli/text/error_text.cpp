@@ -27,6 +27,9 @@ std::string hint_text(const error& e) {
     case hint::give_a_secret: return "give a secret: --secret KEYFILE";
     case hint::give_a_key_file: return "give the file of the secret, or create one with 'bloomery keygen'";
     case hint::make_a_filter: return "create one with 'bloomery build'";
+    case hint::import_first: return fmt::format("convert it first: bloomery import -o NAME.bloom {}", where);
+    case hint::rebuild_with_scheme:
+      return "build a filter from the keys with 'bloomery build --scheme', with a scheme of the format";
     case hint::make_shared_filter: return fmt::format("create one: bloomery build -o {} -n NUMBER", where);
     case hint::make_counting_filter: return "build a counting filter with 'bloomery build --counting'";
     case hint::make_filter_with_log: return "build one with 'bloomery build --grow'";

@@ -283,6 +283,7 @@ class any_filter {
   friend class file_edit;          // loads a file that is already open
   friend class sliced_filter;      // computes the cells of keys without the bytes
   friend std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options);
+  friend any_filter import_filter(const std::string& path, std::string_view format);
   struct impl;
   // Also opens filters with a log. A file is refused before it is marked as dirty.
   static any_filter open_any(const std::string& path, const open_options& options);

@@ -62,6 +62,8 @@ enum class hint : std::uint8_t {
 
   // making
   make_a_filter,
+  import_first,
+  rebuild_with_scheme,
   make_shared_filter,
   make_counting_filter,
   make_filter_with_log,

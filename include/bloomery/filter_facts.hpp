@@ -52,6 +52,7 @@ struct file_facts {
   bool clean = true;          ///< false: another process writes to it, or ended without closing it
   bool slot_damaged = false;  ///< one of the two state slots is unreadable; the other one is used
   std::string metadata = {};  ///< the user's own bytes
+  std::string format = {};    ///< a name in file_formats(), for a file of another system; empty: a file of bloomery
 };
 
 /// Facts about counting filters.

@@ -88,6 +88,7 @@ struct file_info {
   bool slot_damaged = false;  ///< one of the two state slots is unreadable; the other one is used
   std::string metadata;       ///< the user's own bytes
   std::uint64_t file_bytes = 0;
+  std::string format = {};  ///< a name in file_formats(), for a file of another system; empty: a file of bloomery
 };
 
 /// The result of inspect().

@@ -75,9 +75,9 @@ using extra_params = std::variant<std::monostate, window_length, key_log_id>;
 /// same bits for the same key, in memory, in a file and in every process.
 struct params {
   std::string layout = {};  ///< a name in layout_names(), or a layout of another family; empty if a scheme is named
-  std::string scheme = {};  ///< "guava", "pharo", "python" or "perl"; empty if a layout is named
+  std::string scheme = {};  ///< a name in scheme_names(), such as "guava"; empty if a layout is named
   std::string hash =
-      {};  ///< "xxh3_64", "xxh3", "mix", "murmur3", "siphash" or a user-defined name; empty with a scheme
+      {};  ///< "xxh3_64", "xxh3", "mix", "identity", "murmur3", "siphash", "xxh64" or a user-defined name; empty with a scheme
   key_kind keys = key_kind::bytes;
   std::uint64_t seed = 0;            ///< of the hash; not a secret
   bloomery::geometry geometry = {};  ///< bits and probes

@@ -39,19 +39,24 @@ struct scheme {
   /// @throws error invalid_argument, too_large: not a size of this system
   void (*check)(const geometry& g);
 
-  /// Writes the g.probes cells of `key` to `out`. `seed` selects the hashes if the system supports that (perl's salts);
-  /// other schemes ignore it.
+  /// Writes the g.probes cells of `key` to `out`. `seed` selects the hashes if the system supports that (perl's salts,
+  /// the seed of spark2); other schemes ignore it.
   void (*positions)(std::string_view key, const geometry& g, std::uint64_t seed, std::uint64_t* out);
 
   /// Expected FPR at n keys. The accuracy depends on the system's hashing:
   ///   python, perl  exact for independent probes, including the bias of 32-bit hashes modulo m
-  ///   guava         includes the effect of double hashing, about 6 n / m^2: within 20% from 1000 bits, 50% at 128 bits
+  ///   dcso, bits_and_blooms  for independent probes
+  ///   guava, guava32, spark, spark2
+  ///                 includes the effect of double hashing, about 6 n / m^2: within 20% from 1000 bits, 50% at 128;
+  ///                 guava32 and spark also that no key has a bit beyond 2^31; below 1e-4 a factor of 2
   ///   pharo         from the distribution of its 16-bit hashes: within 5% from 500 bits, 10% at 50 bits; takes 10 ms
   double (*expected_fpr)(const geometry& g, std::uint64_t keys);
 
   /// Current FPR of the present bits; measure_fill() collects them:
   ///   python, perl  exact for independent probes: (fraction of hashes that select a set bit)^k
-  ///   guava         the same, plus the effect of double hashing at the number of keys that the bits suggest
+  ///   dcso, bits_and_blooms  (fraction of bits set)^k
+  ///   guava, guava32, spark, spark2
+  ///                 the same, plus the effect of double hashing at the number of keys that the bits suggest
   ///   pharo         exact for a uniform 32-bit hash: tries all 2^32 values, about 0.1 s per probe;
   ///                 from 16 probes on, an evenly spaced sample of them
   double (*current_fpr)(const geometry& g, const scheme_bits& seen);
@@ -66,7 +71,7 @@ struct scheme {
   bool from_top = false;
 };
 
-/// All schemes: guava, pharo, python, perl.
+/// All schemes: guava, guava32, spark, spark2, dcso, bits_and_blooms, pharo, python, perl.
 std::span<const scheme> schemes() noexcept;
 
 /// The scheme with this name, or null.

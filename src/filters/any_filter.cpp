@@ -106,7 +106,8 @@ void any_filter::clear() {
 }
 
 bool any_filter::is_writable() const noexcept {
-  return family_of(parameters()) != family::static_set && (impl_->mapped == nullptr || impl_->mapped->writable());
+  return family_of(parameters()) != family::static_set && !impl_->is_read_only &&
+         (impl_->mapped == nullptr || impl_->mapped->writable());
 }
 
 const params& any_filter::parameters() const noexcept { return impl_->parameters; }

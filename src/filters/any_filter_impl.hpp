@@ -17,6 +17,7 @@
 #include "filters/hash_keys.hpp"
 #include "filters/known.hpp"
 #include "filters/removal.hpp"
+#include "formats/mapped_bits.hpp"
 #include "platform/machine.hpp"
 #include "registry/fuse_row.hpp"
 #include "registry/tables.hpp"
@@ -44,7 +45,7 @@ struct any_filter::impl {
   const layout_row* layout = nullptr;  // one of layout and scheme is set
   const hash_row* hash = nullptr;
   const bloomery::scheme* scheme = nullptr;
-  std::variant<heap_storage, mapped_storage> storage;
+  std::variant<heap_storage, mapped_storage, formats::mapped_bits> storage;
   std::optional<file_info> opened_from;
   const single_key_calls* single = nullptr;
   hash_seed seed;
@@ -56,6 +57,7 @@ struct any_filter::impl {
   key_counts* counts = nullptr;
   mapped_storage* mapped = nullptr;
   format::page_check* unverified = nullptr;  // of a file whose pages are verified before their first use; else null
+  bool is_read_only = false;                 // a file of another system, which is not changed
   bool is_special = false;  // a window, or `unverified`: lookups need more than the layout's own function
   const removal_calls* removals = nullptr;  // of a counting filter
   std::uint32_t cell_bits = 1;
@@ -66,7 +68,7 @@ struct any_filter::impl {
   key_kind takes_directly = no_keys;
   key_kind finds_directly = no_keys;  // the same for lookups: all but those in a window, in `unverified` or by a scheme
 
-  impl(params p, std::variant<heap_storage, mapped_storage> s)
+  impl(params p, decltype(storage) s)
       : parameters(std::move(p)),
         layout(find_layout(parameters.layout)),
         hash(find_hash(parameters.hash)),
@@ -176,7 +178,12 @@ struct any_filter::impl {
   void want_writable() const {
     if (layout != nullptr && layout->family == family::static_set) [[unlikely]]
       refuse_keys_if_static(parameters, "");
-    if (mapped != nullptr && !mapped->writable()) detail::refuse_writing();
+    if (is_read_only || (mapped != nullptr && !mapped->writable())) detail::refuse_writing();
+  }
+
+  void make_read_only() {
+    is_read_only = true;
+    takes_directly = no_keys;
   }
 
   // Marks the pages of changed cells, which need new checksums at close.

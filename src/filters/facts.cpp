@@ -120,7 +120,8 @@ filter_facts facts_of_header(const params& p, const key_counts& counts, const fi
   facts.bytes = bytes_for(p.geometry.bits);
   facts.insert_count = counts.inserted;
   facts.count_is_estimate = counts.is_estimate || was_cut_off;
-  if (file != nullptr) facts.file = file_facts{file->file_bytes, file->clean, file->slot_damaged, file->metadata};
+  if (file != nullptr)
+    facts.file = file_facts{file->file_bytes, file->clean, file->slot_damaged, file->metadata, file->format};
   return facts;
 }
 

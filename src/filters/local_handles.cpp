@@ -9,6 +9,7 @@
 #include <bloomery/detail/checks.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/filter_handle.hpp>
+#include <bloomery/formats.hpp>
 #include <bloomery/layered_filter.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
@@ -366,6 +367,21 @@ std::unique_ptr<filter_handle> make_scalable_handle(params p) {
   return std::make_unique<scalable_handle>(std::move(p));
 }
 
+namespace {
+
+format::open_file open_own(const std::string& path, const open_options& options) {
+  try {
+    return format::open(path, options);
+  } catch (const error& e) {
+    const file_format* const other = e.code() == errc::not_a_filter ? recognize_format(path) : nullptr;
+    if (other == nullptr) throw;
+    throw error(errc::incompatible, {"files of other systems are opened for reading only", path, "a file of bloomery",
+                                     "format " + std::string(other->name), hint::import_first});
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_options& options) {
 #if defined(__EMSCRIPTEN__)
   // Without the code for writing, a module takes 30 kB less.
@@ -377,7 +393,12 @@ std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_o
   const bool writes = options.mode == access::read_write;
 #endif
   if (!writes && format::is_layers_file(path)) return make_handle(layered_filter::open(path, options));
-  std::optional<format::open_file> file = format::open(path, options);
+  if (const file_format* const other = writes ? nullptr : recognize_format(path)) {
+    if (options.secret)
+      throw error(errc::incompatible, {"the filter is not keyed", path, "", "", hint::leave_out_the_secret});
+    return std::make_unique<in_place_handle>(import_filter(path, other->name), false, path);
+  }
+  std::optional<format::open_file> file = open_own(path, options);
   const params found = file->parameters();
   if (writes && found.log_id() != 0 && !options.to_remove) {
     file.reset();  // the log has the effective lock

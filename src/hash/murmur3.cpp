@@ -42,8 +42,18 @@ constexpr std::uint64_t c2 = 0x4CF5AD432745937Fu;
 
 std::uint64_t scrambled_first(const char* word) noexcept { return std::rotl(load<std::uint64_t>(word) * c1, 31) * c2; }
 std::uint64_t scrambled_second(const char* word) noexcept { return std::rotl(load<std::uint64_t>(word) * c2, 33) * c1; }
-std::uint32_t scrambled(const char* word) noexcept {
-  return std::rotl(load<std::uint32_t>(word) * 0xCC9E2D51u, 15) * 0x1B873593u;
+std::uint32_t scrambled(std::uint32_t word) noexcept { return std::rotl(word * 0xCC9E2D51u, 15) * 0x1B873593u; }
+std::uint32_t scrambled(const char* word) noexcept { return scrambled(load<std::uint32_t>(word)); }
+std::uint32_t mixed(std::uint32_t h, std::uint32_t word) noexcept {
+  return std::rotl(h ^ scrambled(word), 13) * 5 + 0xE6546B64u;
+}
+
+// The state after the whole words.
+std::uint32_t mixed_words(std::string_view words, std::uint32_t seed) noexcept {
+  std::uint32_t h = seed;
+  for (const char* word = words.data(); word != words.data() + words.size(); word += 4)
+    h = mixed(h, load<std::uint32_t>(word));
+  return h;
 }
 
 }  // namespace
@@ -74,16 +84,20 @@ key_hash murmur3_x64_128(std::string_view bytes, std::uint32_t seed) noexcept {
 }
 
 std::uint32_t murmur3_x86_32(std::string_view bytes, std::uint32_t seed) noexcept {
-  std::uint32_t h = seed;
   const std::size_t whole = bytes.size() / 4 * 4;
-  for (const char* block = bytes.data(); block != bytes.data() + whole; block += 4) {
-    h = std::rotl(h ^ scrambled(block), 13) * 5 + 0xE6546B64u;
-  }
+  std::uint32_t h = mixed_words(bytes.substr(0, whole), seed);
   if (const std::string_view tail = bytes.substr(whole); !tail.empty()) {
     char block[4] = {};
     tail.copy(block, tail.size());
     h ^= scrambled(block);
   }
+  return finish(h ^ static_cast<std::uint32_t>(bytes.size()));
+}
+
+std::uint32_t murmur3_of_spark(std::string_view bytes, std::uint32_t seed) noexcept {
+  const std::size_t whole = bytes.size() / 4 * 4;
+  std::uint32_t h = mixed_words(bytes.substr(0, whole), seed);
+  for (const char byte : bytes.substr(whole)) h = mixed(h, static_cast<std::uint32_t>(static_cast<signed char>(byte)));
   return finish(h ^ static_cast<std::uint32_t>(bytes.size()));
 }
 

@@ -110,7 +110,7 @@ struct hash_list {
 };
 
 // All hashes.
-using hashes = hash_list<xxh3_64, xxh3, mix, identity, murmur3, siphash>;
+using hashes = hash_list<xxh3_64, xxh3, mix, identity, murmur3, siphash, xxh64>;
 
 // The row of a layout, completed with the functions for each hash and the kernel that counts its blocks, if any.
 template <class L>

@@ -45,7 +45,7 @@ constinit const scheme perl_scheme = {.name = "perl",
                                       .geometry_for = geometry_for,
                                       .check = check,
                                       .positions = positions,
-                                      .expected_fpr = remainder_rate,
+                                      .expected_fpr = remainder_rate_of_32_bits,
                                       .current_fpr = current_fpr,
                                       .favoured = favoured};
 

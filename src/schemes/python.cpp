@@ -45,7 +45,7 @@ constinit const scheme python_scheme = {.name = "python",
                                         .geometry_for = geometry_for,
                                         .check = check,
                                         .positions = positions,
-                                        .expected_fpr = remainder_rate,
+                                        .expected_fpr = remainder_rate_of_32_bits,
                                         .current_fpr = current_fpr,
                                         .favoured = favoured,
                                         .from_top = true};

@@ -2,17 +2,20 @@
 #include "schemes/schemes.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/layouts/classic.hpp>
 
 #include "math/rates.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 namespace bloomery {
 
 std::span<const scheme> schemes() noexcept {
-  static const scheme table[] = {guava_scheme, pharo_scheme, python_scheme, perl_scheme};
+  static const scheme table[] = {guava_scheme,           guava32_scheme, spark_scheme,  spark2_scheme, dcso_scheme,
+                                 bits_and_blooms_scheme, pharo_scheme,   python_scheme, perl_scheme};
   return table;
 }
 
@@ -35,18 +38,87 @@ void check_scheme_geometry(const geometry& g, std::uint64_t most_bits) {
   }
 }
 
-double remainder_rate(const geometry& g, std::uint64_t keys) {
-  const long double hashes = 0x1p32L;
+double go_bits(std::uint64_t capacity, double target_fpr) {
+  return -static_cast<double>(capacity) * std::log(target_fpr) / (std::log(2.0) * std::log(2.0));
+}
+
+geometry ceil_probes_geometry(std::uint64_t capacity, double bits) {
+  const double probes = std::ceil(std::log(2.0) * bits / static_cast<double>(capacity));
+  if (bits > 0x1p62 || probes > max_probes) {
+    throw error(errc::too_large, {"too many bits or probes for this scheme", "geometry",
+                                  "at most 2^62 bits, 255 probes", "", hint::use_fewer_keys_or_layout});
+  }
+  return {std::max<std::uint64_t>(1, static_cast<std::uint64_t>(bits)),
+          std::max(1u, static_cast<std::uint32_t>(probes))};
+}
+
+double independent_rate(const geometry& g, std::uint64_t keys) {
+  return static_cast<double>(rates::classic(g.bits, g.probes, keys));
+}
+
+double independent_current_fpr(const geometry& g, const scheme_bits& seen) {
+  const long double fill = static_cast<long double>(seen.ones) / static_cast<long double>(g.bits);
+  return static_cast<double>(std::pow(fill, static_cast<long double>(g.probes)));
+}
+
+std::uint64_t keys_of(const geometry& g, const scheme_bits& seen) {
+  if (seen.ones == 0) return 0;
+  const std::uint64_t clear = g.bits - std::min(seen.ones, g.bits);
+  return static_cast<std::uint64_t>(
+      std::llround(layouts::classic::keys_from_zeros(g, std::max<std::uint64_t>(clear, 1))));
+}
+
+// A key whose bits are the same progression h1 + i h2 modulo m, shifted by s steps in either direction or reversed,
+// sets k - s of the k bits at once. For each s this holds for two of m^2 keys. The part already counted by the formula
+// for independent bits, where such a key sets exactly one bit or none, is subtracted.
+double with_double_hashing(long double rate, const geometry& g, std::uint64_t keys, long double share) {
+  if (keys == 0) return static_cast<double>(rate);
+  const auto m = static_cast<long double>(g.bits);
+  const auto n = static_cast<long double>(keys);
+  const std::uint32_t k = g.probes;
+  const long double fill = -std::expm1(n * k * std::log1p(-1 / m));
+  const long double all = std::pow(fill, static_cast<long double>(k));
+  long double rest = 1;
+  long double sum = 0;
+  for (std::uint32_t s = 0; s < k; ++s, rest *= fill) {
+    sum += (s == 0 ? 2 : 4) * (rest - all * (1 + (k - s) * (1 / fill - 1)));
+  }
+  return static_cast<double>(rates::either(rate, std::clamp(share * n / (m * m) * sum, 0.0L, 1.0L)));
+}
+
+// A step of order t in the integers modulo m, of which there are phi(t) for each divisor t of m, selects t bits.
+double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys) {
+  if (keys == 0) return static_cast<double>(rate);
+  const auto m = static_cast<long double>(g.bits);
+  const long double fill = -std::expm1(static_cast<long double>(keys) * g.probes * std::log1p(-1 / m));
+  const long double all = std::pow(fill, static_cast<long double>(g.probes));
+  long double sum = 0;
+  long double bits_set = fill;
+  for (std::uint32_t t = 1; t < g.probes && t <= g.bits; ++t, bits_set *= fill) {
+    if (g.bits % t != 0) continue;
+    std::uint32_t steps = 0;
+    for (std::uint32_t i = 1; i <= t; ++i) steps += std::gcd(i, t) == 1 ? 1 : 0;
+    sum += steps * (bits_set - all);
+  }
+  return static_cast<double>(rates::either(rate, std::clamp(sum / m, 0.0L, 1.0L)));
+}
+
+double remainder_rate(const geometry& g, std::uint64_t keys, std::uint64_t hashes) {
+  const auto all = static_cast<long double>(hashes);
   const auto bits = static_cast<long double>(g.bits);
   const long double probes = static_cast<long double>(keys) * g.probes;
-  // A bit that h of the 2^32 hashes select is set with probability fill(h).
-  const auto fill = [&](long double h) { return -std::expm1(probes * std::log1p(-std::min(h / hashes, 1.0L))); };
-  const long double fewer = std::floor(hashes / bits);
-  const long double favoured = hashes - fewer * bits;  // bits with one hash more
-  const long double met = (favoured * (fewer + 1) * fill(fewer + 1) + (bits - favoured) * fewer * fill(fewer)) / hashes;
-  const long double even = fill(hashes / bits);
+  // A bit that h of the hashes select is set with probability fill(h).
+  const auto fill = [&](long double h) { return -std::expm1(probes * std::log1p(-std::min(h / all, 1.0L))); };
+  const long double fewer = std::floor(all / bits);
+  const long double favoured = all - fewer * bits;  // bits with one hash more
+  const long double met = (favoured * (fewer + 1) * fill(fewer + 1) + (bits - favoured) * fewer * fill(fewer)) / all;
+  const long double even = fill(all / bits);
   const long double skew = even > 0 ? std::pow(met / even, static_cast<long double>(g.probes)) : 1;
   return static_cast<double>(std::min(1.0L, rates::classic(g.bits, g.probes, keys) * skew));
+}
+
+double remainder_rate_of_32_bits(const geometry& g, std::uint64_t keys) {
+  return remainder_rate(g, keys, std::uint64_t{1} << 32);
 }
 
 bit_range remainder_favoured(const geometry& g, std::int64_t first, std::uint64_t hashes) {

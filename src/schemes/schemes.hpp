@@ -9,6 +9,11 @@
 namespace bloomery {
 
 extern const scheme guava_scheme;
+extern const scheme guava32_scheme;
+extern const scheme spark_scheme;
+extern const scheme spark2_scheme;
+extern const scheme dcso_scheme;
+extern const scheme bits_and_blooms_scheme;
 extern const scheme pharo_scheme;
 extern const scheme python_scheme;
 extern const scheme perl_scheme;
@@ -16,9 +21,36 @@ extern const scheme perl_scheme;
 /// @throws error  invalid_argument: no bits, or probes outside 1 .. 255; too_large: more than `most_bits`
 void check_scheme_geometry(const geometry& g, std::uint64_t most_bits);
 
-/// Expected FPR at n keys for k independent probes `hash % m` with 32-bit hashes. If m is not small compared to 2^32,
-/// the lower 2^32 mod m bits are selected noticeably more often, which increases the FPR by up to half.
-double remainder_rate(const geometry& g, std::uint64_t keys);
+/// -n ln(p) / ln(2)^2 bits, computed as by the libraries in Go.
+double go_bits(std::uint64_t capacity, double target_fpr);
+
+/// m = max(1, bits),  k = max(1, ceil(ln(2) m / n)). @throws error  too_large
+geometry ceil_probes_geometry(std::uint64_t capacity, double bits);
+
+/// Expected FPR at n keys for k independent uniform probes.
+double independent_rate(const geometry& g, std::uint64_t keys);
+
+/// Current FPR for such probes: (fraction of set bits)^k.
+double independent_current_fpr(const geometry& g, const scheme_bits& seen);
+
+/// Number of keys that leave about as many bits clear.
+std::uint64_t keys_of(const geometry& g, const scheme_bits& seen);
+
+/// `rate`, and what double hashing (bits h1 + i h2 modulo m) adds to the rate of independent probes: about 6 n / m^2 at
+/// a fill ratio of 1/2.
+/// @param share  of the progressions that stay the same modulo m, because no sum leaves the range of the hashes
+double with_double_hashing(long double rate, const geometry& g, std::uint64_t keys, long double share = 1);
+
+/// `rate`, and what steps h2 add that return to the first bit in fewer than k steps: such a key has fewer bits.
+double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys);
+
+/// Expected FPR at n keys for k independent probes `hash % m` with `hashes` equally likely hashes. If m is not small
+/// compared to their number, the lower `hashes` mod m bits are selected noticeably more often, which increases the FPR
+/// by up to half.
+double remainder_rate(const geometry& g, std::uint64_t keys, std::uint64_t hashes);
+
+/// The same for hashes of 32 bits.
+double remainder_rate_of_32_bits(const geometry& g, std::uint64_t keys);
 
 /// The bits that one hash more selects, for a scheme whose hashes are `hashes` consecutive integers from `first` on.
 bit_range remainder_favoured(const geometry& g, std::int64_t first, std::uint64_t hashes = std::uint64_t{1} << 32);

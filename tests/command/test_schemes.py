@@ -6,7 +6,7 @@ import unittest
 
 from support import CommandTest, keys, text
 
-SCHEMES = ["guava", "pharo", "python", "perl"]
+SCHEMES = ["guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl"]
 ANIMALS = b"""dog cat giraffe fly mosquito horse eagle bird bison boar butterfly ant anaconda bear chicken dolphin donkey crow
 crocodile""".split()
 PROBES = b"""badger cow pig sheep bee wolf fox whale shark fish turkey duck dove deer elephant frog falcon goat gorilla
@@ -92,7 +92,7 @@ class Schemes(CommandTest):
         ], status=0)  # fmt: skip
 
     def test_options_that_contradict_a_scheme_are_refused(self) -> None:
-        names = "guava, pharo, python, perl"
+        names = ", ".join(SCHEMES)
         self.refuse_all({
             "build -o f -n 10 --scheme guava --layout classic": "scheme",
             "build -o f -n 10 --scheme guava --hash xxh3": "scheme",

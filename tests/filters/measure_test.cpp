@@ -230,7 +230,9 @@ std::vector<params> kinds_of_filters() {
     all.push_back({.layout = layout, .hash = "mix", .keys = key_kind::u64le});
     all.push_back({.layout = layout, .hash = "xxh3", .keys = key_kind::u64le});
   }
-  for (const char* const scheme : {"guava", "pharo", "python", "perl"}) all.push_back({.scheme = scheme});
+  for (const char* const scheme :
+       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl"})
+    all.push_back({.scheme = scheme});
   return all;
 }
 

@@ -292,6 +292,25 @@ TEST(Xxh364, HashesAnIntegerAsItsEightLittleEndianBytes) {
   EXPECT_EQ(xxh3_64{7}(key), xxh3_64{7}("\1\2\3\4\5\6\7\10"));
 }
 
+// ---- xxh64 ----------------------------------------------------------------------------------------------------------
+
+// Vectors of the reference's self-test, and of docs/formats.md.
+TEST(Xxh64, HasTheReferencesHashes) {
+  const struct {
+    std::size_t length;
+    std::uint64_t seed;
+    std::uint64_t hash64;
+  } vectors[] = {{0, 0, 0xEF46DB3751D8E999},   {0, 2654435761, 0xAC75FDA2929B17EF},   {1, 0, 0xE934A84ADB052768},
+                 {1, 2654435761, 0x5014607643A9B4C3}, {4, 0, 0x9136A0DCA57457EE},   {14, 0, 0x8282DCC4994E35C8},
+                 {14, 2654435761, 0xC3BD6BF63DEB6DF0}, {222, 0, 0xB641AE8CB691C174}, {222, 2654435761, 0x20CB8AB7AE10C14A}};
+  const std::string all = self_test_bytes(222);
+  for (const auto& [length, seed, hash64] : vectors)
+    EXPECT_EQ(xxh64{seed}(std::string_view(all).substr(0, length)).hash64, hash64) << length << ", seed " << seed;
+  EXPECT_EQ(xxh64{}("hello").hash64, 0x26C7827D889F6DA3);
+  EXPECT_EQ(xxh64{}(std::uint64_t{42}).hash64, 0xB556806FB6D14353);
+  EXPECT_EQ(xxh64{}("hello").high64, mix64(0x26C7827D889F6DA3 + 0x9E3779B97F4A7C15));
+}
+
 // ---- mix ------------------------------------------------------------------------------------------------------------
 
 // 1 / x modulo 2^64, for an odd x: each of Newton's steps doubles the number of right bits.

@@ -76,7 +76,8 @@ inline std::vector<json> all_kinds(std::uint64_t keys) {
       }
     }
   }
-  for (const char* scheme : {"guava", "pharo", "python", "perl"}) {
+  for (const char* scheme :
+       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl"}) {
     // Guava's filters consist of whole words; the others need not be whole bytes.
     const std::uint64_t bits = std::string(scheme) == "guava" ? (8 * keys + 63) / 64 * 64 : 8 * keys + 5;
     kinds.push_back({{"scheme", scheme}, {"capacity", keys}, {"bits", bits}, {"probes", 4}});

@@ -403,7 +403,8 @@ TEST(FillStatisticsOfSchemes, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne)
 
 TEST(FillStatisticsOfSchemes, IgnoresUnusedBitsOfHostileFiles) {
   std::mt19937_64 random(9);
-  for (const char* const name : {"pharo", "python", "perl"}) {  // guava has whole words
+  for (const char* const name :
+       {"dcso", "bits_and_blooms", "pharo", "python", "perl"}) {  // the others have whole words
     const bool from_top = std::string_view(name) != "perl";
     for (const std::uint64_t m : {1u, 11u, 403u}) {
       SCOPED_TRACE(testing::Message() << name << ", " << m << " bits");

@@ -4,6 +4,8 @@
 
 #include <bloomery/detail/bits.hpp>
 
+#include "hash/fnv.hpp"
+#include "hash/murmur3.hpp"
 #include "support/md5.hpp"
 #include "support/test.hpp"
 
@@ -63,7 +65,7 @@ TEST(Schemes, AreFoundByName) {
     EXPECT_FALSE(row.origin.empty());
   }
 
-  EXPECT_EQ(names, "guava pharo python perl ");
+  EXPECT_EQ(names, "guava guava32 spark spark2 dcso bits_and_blooms pharo python perl ");
   EXPECT_EQ(find_scheme("fortran"), nullptr);
 }
 
@@ -125,7 +127,7 @@ TEST(Schemes, KeepEveryCellWithinTheFiltersBytes) {
       }
     }
   }
-  for (const std::string_view name : {"pharo", "python", "perl"}) {  // no whole bytes
+  for (const std::string_view name : {"dcso", "bits_and_blooms", "pharo", "python", "perl"}) {  // no whole bytes
     for (const std::uint64_t bits : {1u, 7u, 9u, 730u, 999u}) {
       scheme_filter filter(name, {bits, 10});
       for (int i = 0; i < 100; ++i) {
@@ -191,6 +193,49 @@ TEST(Guava, AnswersWronglyForTheLastOfThreeKeysOnceThreeTimesFull) {
   EXPECT_FALSE(filter.may_contain(bloomery_tests::md5_hex_of_number(99'999)));
   EXPECT_TRUE(filter.may_contain(bloomery_tests::md5_hex_of_number(9999)));
   EXPECT_TRUE(filter.may_contain("abcdefghijklmnopqrstuvwxyz123456"));
+}
+
+// ---- guava32 and spark ----------------------------------------------------------------------------------------------
+
+TEST(Guava32, SetsTheBitsOfItsFileOfOneKey) {
+  EXPECT_EQ(scheme_filter("guava32", {128, 3}).positions("hello"), (cells{53, 23, 100}));
+}
+
+TEST(Spark, SetsTheBitsOfTheFilesOfOneKey) {
+  EXPECT_EQ(scheme_filter("spark", 10, 0.01).positions("hello"), (cells{121, 13, 107, 27, 34, 86, 48}));
+  EXPECT_EQ(scheme_filter("spark2", 10, 0.01).positions("hello"), (cells{6, 127, 120, 113, 106, 99, 92}));
+}
+
+// Vectors of Spark's Murmur3_x86_32.hashUnsafeBytes: the hash of the key with seed 0, and with that hash as the seed.
+TEST(Spark, MixesTheBytesOfTheEndOneByOne) {
+  const struct {
+    std::string_view key;
+    std::uint32_t first, second;
+  } vectors[] = {{"", 0, 0},
+                 {"a", 0x2B038801, 0x8F3E25AD},
+                 {"abc", 0xCD632798, 0x8A5A436E},
+                 {"abcd", 0x43ED676A, 0x842337AC},
+                 {"hello", 0xB21F6E00, 0x92DDC9F9},
+                 {"\xC3\xA9", 0xF6D63F31, 0x32A1E207},
+                 {{"\x2A\0\0\0\0\0\0\0", 8}, 0x6F8F913E, 0xE046FF83}};
+  for (const auto& [key, first, second] : vectors) {
+    EXPECT_EQ(hashes::murmur3_of_spark(key, 0), first) << key;
+    EXPECT_EQ(hashes::murmur3_of_spark(key, first), second) << key;
+    if (key.size() % 4 == 0) EXPECT_EQ(hashes::murmur3_x86_32(key, 7), hashes::murmur3_of_spark(key, 7)) << key;
+  }
+}
+
+// ---- dcso -----------------------------------------------------------------------------------------------------------
+
+// http://www.isthe.com/chongo/tech/comp/fnv/ has the first two vectors.
+TEST(Dcso, HashesByFnv1) {
+  EXPECT_EQ(hashes::fnv1_64(""), 0xCBF29CE484222325);
+  EXPECT_EQ(hashes::fnv1_64("a"), 0xAF63BD4C8601B7BE);
+}
+
+TEST(Dcso, RoundsTheSizeDown) {
+  EXPECT_EQ(find_scheme("dcso")->geometry_for(300, 0.01), (geometry{2875, 7}));
+  EXPECT_EQ(find_scheme("bits_and_blooms")->geometry_for(300, 0.01), (geometry{2876, 7}));
 }
 
 // ---- pharo ----------------------------------------------------------------------------------------------------------
@@ -387,6 +432,65 @@ TEST(SchemeRates, OfGuavaCountWhatDoubleHashingAdds) {
   const double in_theory = guava.expected_fpr(size, 300);  // 25 times the target, 1e-6
   const double expected = in_theory * static_cast<double>(queries);
   EXPECT_NEAR(static_cast<double>(reported), expected, 5 * std::sqrt(expected));
+}
+
+// The measured FPR of many small filters, each of which has its own keys.
+double measured_rate_of_small_filters(std::string_view name, const geometry& size, int n, int filters, int queries) {
+  std::uint64_t reported = 0;
+  for (int round = 0; round < filters; ++round) {
+    scheme_filter filter(name, size);
+    const std::string prefix = std::to_string(round) + '-';
+    for (int i = 0; i < n; ++i) filter.insert("in-" + prefix + std::to_string(i));
+    for (int i = 0; i < queries; ++i) reported += filter.may_contain("out-" + prefix + std::to_string(i)) ? 1 : 0;
+  }
+  return static_cast<double>(reported) / (static_cast<double>(filters) * queries);
+}
+
+TEST(SchemeRates, OfSmallFiltersCountWhatDoubleHashingAdds) {
+  for (const std::string_view name : {"guava", "guava32", "spark", "spark2", "bits_and_blooms"}) {
+    const geometry size{960, 7};
+    const double in_theory = find_scheme(name)->expected_fpr(size, 100);
+
+    const double measured = measured_rate_of_small_filters(name, size, 100, 400, 2000);
+
+    EXPECT_NEAR(measured / in_theory, 1, 0.07) << name;
+  }
+}
+
+// Without the addition, the expected FPR would be 1e-6.
+TEST(SchemeRates, OfSpark2CountStepsThatReturnAfterFewerThanKProbes) {
+  const geometry size{8640, 20};
+  const double in_theory = find_scheme("spark2")->expected_fpr(size, 300);
+
+  const double measured = measured_rate_of_small_filters("spark2", size, 300, 20, 50'000);
+
+  EXPECT_GT(in_theory, 1e-4);
+  EXPECT_NEAR(measured / in_theory, 1, 0.5);
+}
+
+// The fault of Spark's filters beyond 2^31 bits: more bits do not lower the FPR.
+TEST(SchemeRates, OfGuava32AndSparkIgnoreBitsThatNoKeyReaches) {
+  const geometry large{std::uint64_t{1} << 34, 7};
+  const geometry reached{std::uint64_t{1} << 31, 7};
+  for (const std::string_view name : {"guava32", "spark"}) {
+    const scheme& rule = *find_scheme(name);
+    const double of_large = rule.expected_fpr(large, 300'000'000);
+    EXPECT_NEAR(of_large / rule.expected_fpr(reached, 300'000'000), 1, 1e-6) << name;
+    EXPECT_GT(of_large, 1000 * find_scheme("guava")->expected_fpr(large, 300'000'000)) << name;
+    std::uint64_t highest = 0;
+    std::uint64_t cells[7];
+    for (int i = 0; i < 100'000; ++i) {
+      rule.positions(std::to_string(i), large, 0, cells);
+      highest = std::max(highest, *std::max_element(std::begin(cells), std::end(cells)));
+    }
+    EXPECT_LT(highest, std::uint64_t{1} << 31) << name;
+    EXPECT_GT(highest, (std::uint64_t{1} << 31) - (1 << 20)) << name;
+    const bit_range favoured = rule.favoured(large);
+    EXPECT_EQ(favoured.first, 0u);
+    EXPECT_EQ(favoured.count, std::uint64_t{1} << 31);
+    const std::uint64_t half = std::uint64_t{1} << 30;
+    EXPECT_NEAR(rule.current_fpr(large, {half, half, {}}), std::pow(0.5, 7), 1e-6) << name;
+  }
 }
 
 TEST(SchemeRates, OfPharoNeedNoMemoryForBitsThatNoKeyReaches) {

@@ -1,4 +1,4 @@
-// XXH3 from libxxhash's header, inlined, so that short keys need no second call and users need not link libxxhash.
+// XXH3 and XXH64 from libxxhash's header, inlined, so that short keys need no second call and users need not link it.
 #include <bloomery/hash.hpp>
 
 #define XXH_INLINE_ALL
@@ -46,6 +46,8 @@ key_hash xxh3::operator()(std::uint64_t key) const noexcept {
 std::uint64_t xxh3_64::hash64(std::string_view key) const noexcept {
   return with_seed(seed, [&](auto with) { return hash64_of_bytes(key, with); });
 }
+
+std::uint64_t xxh64::hash64(std::string_view key) const noexcept { return XXH64(key.data(), key.size(), seed); }
 
 void xxh3_64::each(std::span<const std::string_view> keys, key_hash* out) const noexcept {
   with_seed(seed, [&](auto with) {

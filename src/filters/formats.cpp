@@ -1,0 +1,142 @@
+// Filter files of other systems: recognition, import and export.
+#include <bloomery/formats.hpp>
+
+#include "filters/any_filter_impl.hpp"
+#include "formats/format_row.hpp"
+#include "platform/posix.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace bloomery {
+namespace {
+
+constexpr std::size_t slice_bytes = std::size_t{1} << 20;  // whole words
+
+formats::head head_of(const posix::opened& file, const std::string& path) {
+  std::array<std::uint8_t, formats::head::most_bytes> bytes;
+  const std::size_t read = posix::read_at(file.file.get(), bytes, 0, path);
+  return {std::span(bytes).first(read), file.bytes, path};
+}
+
+void read_exactly(const posix::opened& file, std::span<std::uint8_t> into, std::uint64_t at, const std::string& path) {
+  if (posix::read_at(file.file.get(), into, at, path) == into.size()) return;
+  throw error(errc::damaged, {"the file was truncated while it was read", path, "", "", hint::try_again});
+}
+
+// The words of a file, in bloomery's order of bytes.
+heap_storage read_words(const posix::opened& file, std::uint64_t at, std::uint64_t bits, const std::string& path) {
+  heap_storage storage(bytes_for(bits));
+  std::vector<std::uint8_t> slice(
+      static_cast<std::size_t>(std::min<std::uint64_t>(slice_bytes, 8 * formats::words_for(bits))));
+  for (std::uint64_t done = 0; done < storage.size(); done += slice.size()) {
+    const std::uint64_t left = 8 * formats::words_for(bits) - done;
+    const auto some = std::span(slice).first(static_cast<std::size_t>(std::min<std::uint64_t>(slice.size(), left)));
+    read_exactly(file, some, at + done, path);
+    formats::reverse_words(some);
+    std::copy_n(some.begin(), std::min<std::uint64_t>(some.size(), storage.size() - done), storage.data() + done);
+  }
+  return storage;
+}
+
+const formats::format_row& row_of(std::string_view name) {
+  if (const formats::format_row* row = formats::find_format(name)) return *row;
+  throw error(errc::invalid_argument,
+              {"unknown format", "format", "one of " + file_format_names(), "'" + std::string(name) + "'", hint::none});
+}
+
+}  // namespace
+
+std::span<const file_format> file_formats() noexcept {
+  static const auto rows = [] {
+    std::vector<file_format> list;
+    for (const formats::format_row& row : formats::format_rows())
+      list.push_back({row.name, row.system, row.schemes, row.has_metadata});
+    return list;
+  }();
+  return rows;
+}
+
+const file_format* find_file_format(std::string_view name) noexcept {
+  const auto rows = file_formats();
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const file_format& row) { return row.name == name; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+std::string file_format_names() { return names_of(formats::format_rows()); }
+
+const file_format* recognize_format(const std::string& path) {
+  const formats::format_row* row = formats::recognize(head_of(posix::open_regular(path, false), path));
+  return row == nullptr ? nullptr : find_file_format(row->name);
+}
+
+any_filter import_filter(const std::string& path, std::string_view format) {
+  const posix::opened file = posix::open_regular(path, false);
+  const formats::head head = head_of(file, path);
+  const formats::format_row* row = format.empty() ? formats::recognize(head) : &row_of(format);
+  if (row == nullptr) {
+    throw error(errc::not_a_filter, {"not a filter file of another system", path, "one of " + file_format_names(),
+                                     file.bytes == 0 ? "an empty file" : "other bytes", hint::none});
+  }
+  const formats::contents found = row->read(head);
+  params p = found.parameters;
+  check_known(p, path);
+  const std::uint64_t bits = p.geometry.bits;
+  file_info info{
+      .parameters = p, .counts = {}, .metadata = {}, .file_bytes = file.bytes, .format = std::string(row->name)};
+  const std::uint64_t end = found.bits_at + 8 * formats::words_for(bits);
+  info.metadata.resize(static_cast<std::size_t>(file.bytes - end));
+  read_exactly(file, {reinterpret_cast<std::uint8_t*>(info.metadata.data()), info.metadata.size()}, end, path);
+
+  const bool reversed = row->order == formats::byte_order::big_endian;
+  using storage = decltype(any_filter::impl::storage);
+  storage words = reversed ? storage(read_words(file, found.bits_at, bits, path))
+                           : storage(formats::mapped_bits(file.file.get(), found.bits_at, bytes_for(bits), path));
+  auto made = std::make_unique<any_filter::impl>(std::move(p), std::move(words));
+  made->make_read_only();
+  // Other systems count merges differently, so their numbers of keys are estimates.
+  if (found.keys)
+    *made->counts = {.inserted = *found.keys, .is_estimate = true};
+  else
+    made->estimate_count();
+  info.counts = *made->counts;
+  made->opened_from = std::move(info);
+  return any_filter(std::move(made));
+}
+
+void export_filter(const any_filter& filter, const std::string& path, std::string_view format,
+                   const create_options& options) {
+  const formats::format_row& row = row_of(format);
+  const params& p = filter.parameters();
+  if (!formats::has_scheme(row, p.scheme)) {
+    throw error(errc::incompatible,
+                {"the format has no filters of this kind", path, "scheme " + std::string(row.schemes),
+                 p.scheme.empty() ? "layout " + p.layout : "scheme " + p.scheme, hint::rebuild_with_scheme});
+  }
+  if (!options.metadata.empty() && !row.has_metadata) {
+    throw error(errc::incompatible, {"the format has no room for metadata", path, "no metadata",
+                                     std::to_string(options.metadata.size()) + " bytes", hint::none});
+  }
+  const std::vector<std::uint8_t> beginning = row.write(p, filter.counts());
+  filter.verify();
+  posix::replacement file(path, {.replace = options.replace, .lock = posix::locking::if_possible});
+  posix::write_all(file.fd(), beginning, path);
+  const std::span<const std::uint8_t> bytes = filter.bytes();
+  const std::uint64_t file_bytes = 8 * formats::words_for(p.geometry.bits);
+  std::vector<std::uint8_t> slice;
+  for (std::uint64_t done = 0; done < file_bytes; done += slice.size()) {
+    slice.assign(static_cast<std::size_t>(std::min<std::uint64_t>(slice_bytes, file_bytes - done)), 0);
+    const auto some = bytes.subspan(done, std::min<std::uint64_t>(slice.size(), bytes.size() - done));
+    std::copy(some.begin(), some.end(), slice.begin());
+    if (row.order == formats::byte_order::big_endian) formats::reverse_words(slice);
+    posix::write_all(file.fd(), slice, path);
+  }
+  posix::write_all(file.fd(), {reinterpret_cast<const std::uint8_t*>(options.metadata.data()), options.metadata.size()},
+                   path);
+  file.publish(options.sync);
+}
+
+}  // namespace bloomery

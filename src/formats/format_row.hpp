@@ -1,0 +1,118 @@
+// The rows of the table of formats of other systems, one file each. Read guava.cpp first: it is the simplest.
+#pragma once
+
+#include <bloomery/detail/storage.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/params.hpp>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bloomery::formats {
+
+static_assert(std::endian::native == std::endian::little);
+
+/// Order of the bytes of a word of 64 bits in a file.
+enum class byte_order : std::uint8_t {
+  little_endian,  ///< as in a filter of bloomery: bit i is in byte i / 8
+  big_endian,
+};
+
+/// What the beginning of a file says.
+struct contents {
+  params parameters;
+  std::uint64_t bits_at = 0;               ///< offset of the first word
+  std::optional<std::uint64_t> keys = {};  ///< as counted by the other system
+};
+
+/// The beginning of a file. Numbers beyond its end are 0, so readers check the length once they know it.
+class head {
+ public:
+  static constexpr std::size_t most_bytes = 64;  ///< no format needs more
+
+  head(std::span<const std::uint8_t> bytes, std::uint64_t file_bytes, std::string path);
+
+  std::uint64_t file_bytes() const { return file_bytes_; }
+
+  std::uint8_t byte(std::size_t at) const { return bytes_[at]; }
+  std::uint32_t u32_big_endian(std::size_t at) const { return __builtin_bswap32(at_<std::uint32_t>(at)); }
+  std::uint64_t u64_big_endian(std::size_t at) const { return __builtin_bswap64(at_<std::uint64_t>(at)); }
+  std::uint64_t u64(std::size_t at) const { return at_<std::uint64_t>(at); }
+  double f64(std::size_t at) const { return at_<double>(at); }
+
+  /// @throws error  damaged
+  [[noreturn]] void refuse(std::string what, std::string expected, std::string found) const;
+  /// @throws error  damaged, unless `value` is in least .. most
+  void check_range(const char* what, std::uint64_t value, std::uint64_t least, std::uint64_t most) const;
+  /// @throws error  damaged, unless `words` words of 8 bytes begin at `bits_at` and end the file
+  void check_length(std::uint64_t bits_at, std::uint64_t words, bool more_may_follow = false) const;
+
+ private:
+  template <class T>
+  T at_(std::size_t at) const {
+    T value;
+    std::memcpy(&value, bytes_.data() + at, sizeof value);
+    return value;
+  }
+
+  std::array<std::uint8_t, most_bytes> bytes_{};
+  std::uint64_t file_bytes_;
+  std::string path_;
+};
+
+/// A format of another system.
+struct format_row {
+  std::string_view name;
+  std::string_view system;   ///< the systems that read and write it
+  std::string_view schemes;  ///< the schemes of its filters, separated by ", "
+  byte_order order;
+
+  /// @throws error  damaged: not a file of this format
+  contents (*read)(const head& file);
+
+  /// The bytes before the words. Requires a scheme of this format. @throws error  incompatible
+  std::vector<std::uint8_t> (*write)(const params& p, const key_counts& counts);
+
+  bool has_metadata = false;  ///< the user's own bytes may follow the words
+};
+
+extern const format_row guava_row;
+extern const format_row spark_row;
+extern const format_row dcso_row;
+extern const format_row bits_and_blooms_row;
+
+constexpr std::uint64_t words_for(std::uint64_t bits) { return bits / 64 + (bits % 64 != 0); }
+
+/// All formats.
+std::span<const format_row> format_rows() noexcept;
+
+/// The row with this name, or null.
+const format_row* find_format(std::string_view name) noexcept;
+
+/// The row whose reader accepts the file; null for files of bloomery and for unknown files.
+const format_row* recognize(const head& file) noexcept;
+
+/// Whether the format has filters of this scheme.
+bool has_scheme(const format_row& row, std::string_view scheme) noexcept;
+
+/// Reverses the bytes of each word: from big-endian to little-endian and back.
+void reverse_words(std::span<std::uint8_t> words) noexcept;
+
+/// Appends a number, little-endian or big-endian.
+template <class T>
+void append(std::vector<std::uint8_t>& bytes, T value, byte_order order = byte_order::little_endian) {
+  std::uint8_t image[sizeof value];
+  std::memcpy(image, &value, sizeof value);
+  for (std::size_t i = 0; i < sizeof value; ++i)
+    bytes.push_back(image[order == byte_order::little_endian ? i : sizeof value - 1 - i]);
+}
+
+}  // namespace bloomery::formats

@@ -1,0 +1,212 @@
+"""bloomery import and export, and commands on filter files of other systems, also with these systems themselves."""
+
+import os
+import shutil
+import subprocess
+import unittest
+from pathlib import Path
+
+from support import CommandTest, keys, text
+
+SOURCE = Path(os.environ["BLOOMERY_SOURCE"])
+RECORDED = SOURCE / "tests/golden/foreign"
+PEERS = SOURCE / "tests/peers"
+GUAVA = "/usr/share/java/guava.jar:/usr/share/java/failureaccess.jar"
+HERE = keys(300) + ["Zürich".encode(), "布隆过滤器".encode(), b"a key with spaces, which is longer than two blocks of sixteen bytes"]
+OTHERS = keys(20_000, "other")
+# Scheme: format, bits, probes.
+FILES = {
+    "guava": ("guava", 64 * 45, 7),
+    "guava32": ("guava", 64 * 45, 7),
+    "bits_and_blooms": ("bits_and_blooms", 2876, 7),
+    "dcso": ("dcso", 2875, 7),
+}
+
+
+def recorded(name: str) -> bytes:
+    return (RECORDED / name).read_bytes()
+
+
+class Recorded(CommandTest):
+    """Files that the other systems wrote."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for scheme in FILES:
+            self.write(scheme, recorded(f"{scheme}.filter"))
+
+    def test_check_answers_as_the_system_that_wrote_the_file(self) -> None:
+        for scheme in FILES:
+            with self.subTest(scheme):
+                present = self.bloomery("check", scheme, stdin=text(HERE)).out
+                others = self.bloomery("check", scheme, stdin=text(OTHERS)).out
+
+                self.assertEqual(present, text(HERE))
+                self.assertEqual(others, recorded(f"{scheme}.positives"))
+
+    def test_info_names_the_format_and_computes_the_rate_of_the_bits(self) -> None:
+        for scheme, (form, bits, probes) in FILES.items():
+            with self.subTest(scheme):
+                facts = self.bloomery("info", "--json", scheme).json
+                shown = self.bloomery("info", scheme).out.decode()
+
+                self.assertEqual((facts["format"], facts["scheme"], facts["bits"], facts["probes"]), (form, scheme, bits, probes))
+                positives = len(recorded(f"{scheme}.positives").splitlines())
+                self.assertLess(abs(positives - 20_000 * facts["rate_now"]), 5 * positives**0.5)
+                self.assertLess(abs(facts["estimated_keys"] - len(HERE)), 5 * facts["estimated_keys_sigma"])
+                self.assertEqual(facts["capacity"], 300 if scheme == "dcso" else 0)
+                self.assertEqual(facts["note"], "a note of the user\n" if scheme == "dcso" else "")
+                self.assertIn(f"format        {form}: ", shown)
+                self.assertNotIn("clean", shown)
+
+    def test_import_keeps_every_bit_and_export_gives_the_file_back(self) -> None:
+        for scheme, (form, bits, _) in FILES.items():
+            with self.subTest(scheme):
+                result = self.bloomery("import", "--json", scheme, "-o", "own").json
+                self.bloomery("export", "own", "--to", form, "-o", "back")
+
+                self.assertEqual((result["format"], result["scheme"], result["bits"]), (form, scheme, bits))
+                self.assertEqual(self.bloomery("check", "own", stdin=text(OTHERS)).out, recorded(f"{scheme}.positives"))
+                self.assertEqual(self.read("back"), recorded(f"{scheme}.filter"))
+
+    def test_an_imported_filter_takes_keys_and_is_judged_by_the_given_target(self) -> None:
+        self.bloomery("import", "-q", "guava", "-o", "own", "-n", 400, "-p", "10%")
+
+        self.bloomery("add", "own", stdin=b"Madrid\n")
+
+        facts = self.bloomery("info", "--json", "own").json
+        self.assertEqual((facts["capacity"], facts["target_rate"], facts["fpr_verdict"]), (400, 0.1, "kept"))
+        self.assertEqual(self.bloomery("check", "own", stdin=b"Madrid\n").out, b"Madrid\n")
+        self.bloomery("import", "-q", "guava", "-o", "own", "-n", 300, "-p", "0.1%", status=3)
+        self.bloomery("import", "-q", "guava", "-o", "own", "-p", "1%")
+        self.assertAlmostEqual(self.bloomery("info", "--json", "own").json["capacity"], 300, delta=5)
+
+    def test_other_commands_open_the_files_too(self) -> None:
+        for scheme in FILES:
+            with self.subTest(scheme):
+                self.bloomery("union", "-q", "-o", "both", scheme, scheme, status=0)
+                self.assertEqual(self.bloomery("check", "both", stdin=text(OTHERS)).out, recorded(f"{scheme}.positives"))
+                self.assertIn(b"key-7", self.bloomery("explain", scheme, "key-7").out)
+                self.write("present", HERE)
+                verified = self.bloomery("verify", "--json", scheme, "--present", "present").json
+                self.assertEqual((verified["present"]["keys"], verified["present"]["missing"]), (len(HERE), 0))
+
+    def test_the_files_are_never_changed(self) -> None:
+        for scheme, (form, _, _) in FILES.items():
+            with self.subTest(scheme):
+                failure = self.bloomery("add", scheme, stdin=b"Madrid\n", status=2).err
+
+                self.assertIn(f"expected a file of bloomery, found format {form}", failure)
+                self.assertIn(f"bloomery import -o NAME.bloom {scheme}", failure)
+                self.assertEqual(self.read(scheme), recorded(f"{scheme}.filter"))
+        self.refused("info", "--check", "guava", says="no page checksums")
+
+    def test_what_cannot_be_converted_is_refused_with_the_command_that_can(self) -> None:
+        self.make_filter("blocks", HERE, "-n", 300)
+        failure = self.bloomery("export", "blocks", "--to", "guava", "-o", "no", status=2).err
+        self.assertIn("expected scheme guava, guava32, found layout", failure)
+        self.assertIn("bloomery build --scheme", failure)
+        self.assertFalse(os.path.exists(self.path("no")))
+        self.write("keys", HERE)
+        failure = self.bloomery("import", "keys", "-o", "no", status=2).err
+        self.assertIn("one of guava, spark, dcso, bits_and_blooms", failure)
+        failure = self.bloomery("import", "--from", "guava", "dcso", "-o", "no", status=2).err
+        self.assertIn("number of probes", failure)
+        self.write("cut", recorded("guava.filter")[:-8])
+        failure = self.bloomery("import", "--from", "guava", "cut", "-o", "no", status=2).err
+        self.assertIn("the file is truncated: expected 366 bytes, found 358", failure)
+        self.bloomery("export", "guava", "--to", "guava", "-o", "keys", status=2)  # not a filter
+        self.assertEqual(self.read("keys"), text(HERE))
+        self.bloomery("export", "guava", "--to", "guava", "-o", "dcso")  # a filter of another system may be replaced
+        self.assertEqual(self.read("dcso"), recorded("guava.filter"))
+
+    def test_a_note_is_dropped_visibly(self) -> None:
+        self.make_filter("noted", HERE, "--scheme", "guava", "-n", 300, "--note", "hello")
+
+        said = self.bloomery("export", "noted", "--to", "guava", "-o", "out").err
+
+        self.assertIn("format guava does not store the filter's note", said)
+
+
+class Guava(CommandTest):
+    """The real Guava reads what bloomery writes."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        if not os.path.exists("/usr/share/java/guava.jar") or shutil.which("javac") is None:
+            print("SKIP peer Guava (libguava-java, default-jdk-headless) is not installed")
+            self.skipTest("SKIP peer Guava (libguava-java, default-jdk-headless) is not installed")
+
+    def guava(self, *arguments: str, stdin: bytes) -> bytes:
+        command = ["java", "-cp", GUAVA, str(PEERS / "GuavaFile.java"), *arguments]
+        return subprocess.run(command, input=stdin, stdout=subprocess.PIPE, check=True, cwd=self.folder).stdout
+
+    def test_guava_answers_as_bloomery(self) -> None:
+        for scheme in "guava", "guava32":
+            with self.subTest(scheme):
+                self.make_filter("own", HERE, "--scheme", scheme, "-n", 400, "-p", "2%")
+                self.bloomery("export", "-q", "own", "--to", "guava", "-o", "theirs")
+
+                answers = self.guava("check", "theirs", stdin=text(HERE + OTHERS))
+
+                found = [key for key, answer in zip(HERE + OTHERS, answers.split(), strict=True) if answer == b"1"]
+                self.assertEqual(text(found), self.bloomery("check", "own", stdin=text(HERE + OTHERS)).out)
+
+
+class Dcso(CommandTest):
+    """The real command of DCSO bloom reads what bloomery writes, and the other way round."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        if shutil.which("bloom") is None:
+            print("SKIP peer DCSO bloom (golang-github-dcso-bloom-cli) is not installed")
+            self.skipTest("SKIP peer DCSO bloom (golang-github-dcso-bloom-cli) is not installed")
+
+    def bloom(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        return subprocess.run(["bloom", *arguments], input=stdin, stdout=subprocess.PIPE, check=True, cwd=self.folder).stdout
+
+    def test_bloom_answers_as_bloomery(self) -> None:
+        self.make_filter("own", HERE, "--scheme", "dcso", "-n", 400, "-p", "2%")
+        self.bloomery("export", "-q", "own", "--to", "dcso", "-o", "theirs")
+
+        found = self.bloom("check", "theirs", stdin=text(HERE + OTHERS))
+
+        self.assertEqual(found, self.bloomery("check", "own", stdin=text(HERE + OTHERS)).out)
+        shown = self.bloom("show", "theirs").decode()
+        self.assertIn("Capacity:\t\t400", shown)
+        self.assertIn("2.00e-02", shown)
+        self.assertIn(f"Elements present:\t{len(HERE)}", shown)
+
+    def test_a_filter_goes_back_and_forth(self) -> None:
+        self.bloom("create", "-n", "1000", "-p", "0.001", "theirs")
+        self.bloom("insert", "theirs", stdin=text(HERE))
+        self.bloomery("import", "-q", "theirs", "-o", "own")
+        self.bloomery("add", "-q", "own", stdin=b"Madrid\n")
+        self.bloomery("export", "-q", "own", "--to", "dcso", "-o", "theirs")
+
+        self.bloom("insert", "theirs", stdin=b"Barcelona\n")
+
+        self.assertEqual(self.bloom("check", "theirs", stdin=b"Madrid\nParis\nBarcelona\n"), b"Madrid\nBarcelona\n")
+        self.assertEqual(self.bloomery("check", "theirs", stdin=b"Madrid\nParis\nBarcelona\n").out, b"Madrid\nBarcelona\n")
+
+
+class BitsAndBlooms(CommandTest):
+    """The real bits-and-blooms reads what bloomery writes."""
+
+    def test_bits_and_blooms_answers_as_bloomery(self) -> None:
+        if shutil.which("go") is None or not os.path.isdir("/usr/share/gocode/src/github.com/bits-and-blooms/bloom"):
+            print("SKIP peer bits-and-blooms (golang-go, golang-github-willf-bloom-dev) is not installed")
+            self.skipTest("SKIP peer bits-and-blooms (golang-go, golang-github-willf-bloom-dev) is not installed")
+        environment = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": os.path.join(self.folder, "cache")}
+        subprocess.run(["go", "build", "-o", self.path("go"), str(PEERS / "bits_and_blooms.go")], check=True, env=environment)
+        self.make_filter("own", HERE, "--scheme", "bits_and_blooms", "-n", 400, "-p", "2%")
+        self.bloomery("export", "-q", "own", "--to", "bits_and_blooms", "-o", "theirs")
+
+        checked = subprocess.run([self.path("go"), "check", self.path("theirs")], input=text(HERE + OTHERS), stdout=subprocess.PIPE, check=True)
+
+        found = [key for key, answer in zip(HERE + OTHERS, checked.stdout.split(), strict=True) if answer == b"1"]
+        self.assertEqual(text(found), self.bloomery("check", "own", stdin=text(HERE + OTHERS)).out)
+
+
+if __name__ == "__main__":
+    unittest.main()
