@@ -342,23 +342,20 @@ void read_row_group(thrift_reader& in, const schema& columns, parquet_footer& fo
 
 // ---- header of a filter ---------------------------------------------------------------------------------------------
 
-// Whether a union has its only known alternative, number 1, which is an empty struct.
-bool has_first_alternative(thrift_reader& in, thrift_type type) {
-  bool has_first = false;
-  bool has_another = false;
+// Reads a union that has only one known alternative, number 1, which is an empty struct. Some writers store a union
+// without any alternative (@dsnp/parquetjs 1.8.8), and readers ignore their filters.
+void expect_alternative(thrift_reader& in, thrift_type type, const parquet_chunk& chunk, const byte_source& source,
+                        const char* what, const char* expected) {
+  const char* found = "none";
   in.structure(type, [&](thrift_field field) {
-    has_first |= field.id == 1 && field.type == thrift_type::structure;
-    has_another |= field.id != 1;
+    const bool is_known = field.id == 1 && field.type == thrift_type::structure;
+    found = is_known && found != std::string_view("another") ? "" : "another";
     in.skip(field.type);
   });
-  return has_first && !has_another;
-}
-
-[[noreturn]] void unsupported(const parquet_chunk& chunk, const byte_source& source, const char* what,
-                              const char* expected) {
+  if (*found == '\0') return;
   throw error(errc::incompatible,
               {"unsupported " + std::string(what) + " of the Bloom filter of column " + chunk.column, source.path,
-               expected, "another", ""});
+               expected, found, ""});
 }
 
 }  // namespace
@@ -469,15 +466,15 @@ parquet_bitset read_filter_header(const byte_source& source, const parquet_foote
     switch (field.id) {
       case 1: size = in.i32(field.type); break;
       case 2:
-        if (!has_first_alternative(in, field.type)) unsupported(chunk, source, "algorithm", "BLOCK");
+        expect_alternative(in, field.type, chunk, source, "algorithm", "BLOCK");
         has_algorithm = true;
         break;
       case 3:
-        if (!has_first_alternative(in, field.type)) unsupported(chunk, source, "hash", "XXHASH");
+        expect_alternative(in, field.type, chunk, source, "hash", "XXHASH");
         has_hash = true;
         break;
       case 4:
-        if (!has_first_alternative(in, field.type)) unsupported(chunk, source, "compression", "UNCOMPRESSED");
+        expect_alternative(in, field.type, chunk, source, "compression", "UNCOMPRESSED");
         has_compression = true;
         break;
       default: in.skip(field.type);
