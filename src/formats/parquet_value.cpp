@@ -3,11 +3,10 @@
 
 #include <bloomery/error.hpp>
 
-#include <locale.h>
-
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <clocale>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +19,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "plain encoding is little-endian");
 
-[[noreturn]] void refuse(const parquet_chunk& column, std::string_view text, std::string expected) {
+[[noreturn]] void refuse(const parquet_chunk& column, std::string_view text, const std::string& expected) {
   constexpr std::size_t most_shown = 40;
   std::string shown(text.substr(0, most_shown));
   for (char& c : shown) {

@@ -496,8 +496,9 @@ TEST(ParquetValue, RefusesTextThatIsNotAValueOfTheType) {
       {column_of(parquet_type::float64), {"", "1e309", "-1e309", "1e-400", "nan", "-nan", "infinity", "1..2", "-"}},
       {column_of(parquet_type::fixed_len_byte_array, false, 3), {"", "ab", "abcd"}},
   };
-  for (const auto& [column, texts] : refused) {
-    for (const std::string& text : texts) {
+  for (const auto& entry : refused) {
+    const parquet_chunk& column = entry.first;
+    for (const std::string& text : entry.second) {
       EXPECT_EQ(code_of([&] { plain(column, text); }), errc::invalid_argument) << name_of(column.type) << " " << text;
     }
   }
