@@ -76,6 +76,7 @@ test-long: build test fuzz
 	tools/install-dependencies long deb
 	tools/build-debian-packages --test
 	tools/test-package-managers
+	tools/test-duckdb
 	tools/test-aarch64
 	if command -v clang++-19 >/dev/null; then cmake --workflow --preset libcxx; else echo "SKIP the tests with libc++: clang++-19 is missing"; fi
 	tools/test-debian13

@@ -15,7 +15,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -144,7 +143,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
     size = at + mutated + tail_bytes;
   }
   if (size < least || random.often(5)) return size;
-  std::memcpy(data, "PAR1", 4);
-  std::memcpy(data + size - 4, "PAR1", 4);
+  std::copy(parquet_magic.begin(), parquet_magic.end(), data);
+  std::copy(parquet_magic.begin(), parquet_magic.end(), data + size - parquet_magic.size());
   return size;
 }

@@ -95,7 +95,7 @@ typedef struct bloomery_params {
   uint32_t prefer_memory; /**< 0: the fastest layout within 25% of the least memory; 1: within 3% */
   const char* layout;     /**< "split_block", "blocked", "classic", "counting", "sliding" ...; null: chosen */
   const char* scheme;     /**< rule of another system, such as "guava" (bloomery info --build); null: none */
-  const char* hash;       /**< "xxh3_64", "xxh3", "mix", "murmur3", "siphash"; null: chosen */
+  const char* hash;       /**< "xxh3_64", "xxh3", "mix", "murmur3", "siphash", "xxh64"; null: chosen */
   const uint8_t* secret;  /**< 16 bytes, of a filter that resists chosen keys; null: none */
   uint64_t seed;          /**< of the hash; not a secret */
   uint64_t window_keys;   /**< layouts sliding, sliding64: the last so many insertions; 0: none */

@@ -253,7 +253,7 @@ void add_analyze(command_line& line) {
   auto& o = line.options_of(c, analyze);
   add_size(c, o.wanted, true);
   add_kind(c, o.wanted);
-  c.option("--scheme", o.wanted.scheme, "NAME", "analyze filters of another system: " + scheme_names())
+  c.option("--scheme", o.wanted.scheme, "NAME", "analyze filters of another system, such as guava")
       .suggest(scheme_names())
       .not_empty()
       .group(of_size);

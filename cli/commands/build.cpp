@@ -276,8 +276,7 @@ void add_build(command_line& line) {
       .file();
   add_size(c, o.wanted, true);
   add_kind(c, o.wanted);
-  c.option("--scheme", o.wanted.scheme, "NAME",
-           "compatible with another system: " + scheme_names() + "; on Redis: guava-chain")
+  c.option("--scheme", o.wanted.scheme, "NAME", "as another system: see 'info --build'; on Redis: guava-chain")
       .suggest(scheme_names() + ", guava-chain")
       .not_empty()
       .group(of_size);

@@ -16,6 +16,7 @@
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/formats.hpp>
 #include <bloomery/measure.hpp>
+#include <bloomery/parquet.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -36,6 +37,8 @@ struct import_options {
   std::string format;  ///< empty: recognized
   std::optional<std::uint64_t> capacity;
   std::optional<double> rate;
+  std::string column;                      ///< of a Parquet file
+  std::optional<std::uint64_t> row_group;  ///< of a Parquet file
   bool quiet = false;
   bool json = false;
 };
@@ -57,29 +60,84 @@ void add_target(params& p, const import_options& options) {
   if (options.capacity && !options.rate) p.target_fpr = expected_fpr(p, p.capacity);
 }
 
+// A filter to be saved, and the format of the file that it is from.
+struct imported {
+  any_filter filter;
+  params parameters;
+  std::string format;
+  std::string note;
+};
+
+// The key of an imported filter is a line of text, or with --u64 a number: other types have keys that are neither.
+key_kind keys_of(const parquet_column& column) {
+  if (column.type == "BYTE_ARRAY" || column.type == "FIXED_LEN_BYTE_ARRAY") return key_kind::bytes;
+  if (column.type == "INT64") return key_kind::u64le;
+  throw error(errc::incompatible, {"the values of this column are neither text nor 64-bit integers", "--column",
+                                   "type BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY or INT64", column.type,
+                                   "look up its values in the file: bloomery check --column"});
+}
+
+imported import_parquet(const import_options& options) {
+  if (options.column.empty() || !options.row_group) {
+    throw error(errc::invalid_argument, {"a Parquet file has a filter per column and row group", options.file,
+                                         "--column and --row-group", "", "'bloomery info' lists the columns"});
+  }
+  const parquet_filters filters = parquet_filters::open(options.file, options.column);
+  const std::uint64_t groups = filters.column().row_groups.size();
+  if (*options.row_group >= groups || filters.filter(*options.row_group) == nullptr) {
+    throw error(errc::not_found, {"the row group has no filter for this column", "--row-group",
+                                  "a row group below " + count_text(groups), count_text(*options.row_group),
+                                  "'bloomery info --column' lists the row groups"});
+  }
+  imported result{filters.filter(*options.row_group)->clone(), {}, "parquet", ""};
+  result.parameters = result.filter.parameters();
+  result.parameters.keys = keys_of(filters.column());
+  return result;
+}
+
+imported import_any(const import_options& options) {
+  if (options.format.empty() && is_parquet(options.file)) return import_parquet(options);
+  if (!options.column.empty() || options.row_group) {
+    throw error(errc::invalid_argument,
+                {"this is not a Parquet file", options.file, "", "", "leave out --column and --row-group"});
+  }
+  imported result{import_filter(options.file, options.format), {}, "", ""};
+  result.parameters = result.filter.parameters();
+  result.format = result.filter.opened_from()->format;
+  result.note = result.filter.opened_from()->metadata;
+  return result;
+}
+
 exit_status import_file(const import_options& options) {
   refuse_shared(options.file, "import");
   refuse_shared(options.output, "import");
   check_replaceable(options.output, "--output");
   check_locks(options.output);
-  const any_filter filter = import_filter(options.file, options.format);
-  const file_info& from = *filter.opened_from();
-  params p = filter.parameters();
+  imported from = import_any(options);
+  const any_filter& filter = from.filter;
+  params& p = from.parameters;
   add_target(p, options);
   const fill_statistics now = measure_fill(p, filter.bytes());
   if (stop_signal() != 0) throw interrupted();
   point_of_no_return();
   save_file(options.output, p, filter.bytes(), filter.counts(),
-            create_options{.metadata = from.metadata, .no_lock = no_lock()});
+            create_options{.metadata = from.note, .no_lock = no_lock()});
 
   const estimate keys = filter.estimated_keys();
   fpr_watch watch(options.output);
   if (p.capacity > 0) watch.judge(p, now.current_fpr, keys_text(keys, "key"));
   if (options.json) {
     nlohmann::ordered_json result = {
-        {"filter", options.output}, {"format", from.format},       {"scheme", p.scheme},
-        {"bits", p.geometry.bits},  {"probes", p.geometry.probes}, {"estimated_keys", number_or_null(keys.value)},
-        {"rate", now.current_fpr},  {"capacity", p.capacity},      {"target_rate", p.target_fpr}};
+        {"filter", options.output},
+        {"format", from.format},
+        {"layout", p.layout.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(p.layout)},
+        {"scheme", p.scheme.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(p.scheme)},
+        {"bits", p.geometry.bits},
+        {"probes", p.geometry.probes},
+        {"estimated_keys", number_or_null(keys.value)},
+        {"rate", now.current_fpr},
+        {"capacity", p.capacity},
+        {"target_rate", p.target_fpr}};
     add_verdict(result, watch.judgement());
     print_result(result);
   } else if (!options.quiet) {
@@ -143,14 +201,17 @@ void add_import(command_line& line) {
   c.option("-o,--output", o.output, "FILTER", "new file; an existing filter is replaced").required().file();
   c.option("--from", o.format, "FORMAT", "format of the file; default: recognized by its content")
       .one_of(names_of_formats());
-  parsed(c, "-n,--capacity", o.capacity, parse_count, "N",
-         "keys for which the filter was made, if the file does not state them");
-  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "target false-positive rate at this number of keys");
+  parsed(c, "-n,--capacity", o.capacity, parse_count, "N", "capacity in keys, if the file does not state it");
+  parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "target false-positive rate at this capacity");
+  c.option("--column", o.column, "NAME", "column of a Parquet file");
+  parsed(c, "--row-group", o.row_group, parse_count, "N", "row group of a Parquet file, from 0");
   add_no_lock(c);
   c.flag("-q,--quiet", o.quiet, "print only errors and warnings").group(of_all_verbs);
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   c.example("bloomery import users.guava -o users.bloom -n 1M -p 1%");
+  c.example("bloomery import orders.parquet --column user_id --row-group 0 -o users.bloom");
   c.footer(list_of_formats() +
+           "  parquet         Apache Parquet, a column in a row group; layout split_block, hash xxh64\n"
            "Exit status: 0 if the filter was created, 2 on error, 3 if it was created but exceeds its target FPR.");
 }
 

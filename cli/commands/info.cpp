@@ -8,6 +8,7 @@
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/info_build.hpp"
 #include "cli/commands/info_header.hpp"
+#include "cli/commands/info_parquet.hpp"
 #include "cli/commands/info_text.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
@@ -21,6 +22,7 @@
 #include <bloomery/judgement.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
+#include <bloomery/parquet.hpp>
 #include <bloomery/redis/address.hpp>
 #include <bloomery/redis/handle.hpp>
 
@@ -45,6 +47,7 @@ struct info_options {
   file_check check = file_check::automatic;
   bool build = false;   ///< describe the program instead of a filter
   bool header = false;  ///< read only the header of the file
+  std::string column;   ///< of a Parquet file
   chain_options chain;
   server_options server;
   bool json = false;
@@ -313,6 +316,12 @@ exit_status info(const info_options& options) {
   check_given(options);
   if (options.build) return info_of_build(options.json);
   if (!redis_address::is_one(options.filter)) end_at_once_when_stopped();  // exchanges with servers are completed
+  const bool is_address = redis_address::is_one(options.filter);
+  if (!is_address && !options.header && is_parquet(options.filter))
+    return info_of_parquet({options.filter, options.column, options.chain.rate, options.json});
+  if (!options.column.empty()) {
+    throw error(errc::invalid_argument, {"this is not a Parquet file", options.filter, "", "", "leave out --column"});
+  }
   if (options.header) return info_of_header(options.filter, options.json);
   const info_result result = find_out(options);
   output out(STDOUT_FILENO, "standard output");
@@ -336,13 +345,15 @@ void add_info(command_line& line) {
   c.flag("--header", o.header, "read only the header of the file (one page)");
   c.flag("--check", o.check_pages, "list the pages with wrong checksums; exit status 1 if there are any");
   add_no_verify(c, o.check);
+  c.option("--column", o.column, "NAME", "show the filters of a column of a Parquet file");
   c.flag("--json", o.json, "print the result as one JSON object").group(of_all_verbs);
   add_from_replicas(c, o.server);
   add_chain(c, o.chain);
+  c.find("--rate")->describe("false-positive rate of each bitmap, or target of a Parquet column");
   add_server(c, o.server);
   c.example("bloomery info users.bloom");
   c.example("bloomery info --json redis://cache/users");
-  c.example("bloomery info --build");
+  c.example("bloomery info --column user_id orders.parquet");
 }
 
 }  // namespace bloomery::cli

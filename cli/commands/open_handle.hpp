@@ -23,6 +23,7 @@ struct named_filter {
   bool facts_only = false;                   ///< as open_options::facts_only
   file_check check = file_check::automatic;  ///< as open_options::check, for reading
   bool takes_layers = false;                 ///< the command works on layered filters, which are not local()
+  std::string column = {};                   ///< --column; of a Parquet file
 };
 
 /// Opens the filter. For writing, waits for another writer, verifies every page, and reserves the disk space that

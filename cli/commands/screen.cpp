@@ -23,6 +23,7 @@ exit_status screen(const lookup_pass& ask, const screen_options& options, nlohma
       if (batch.may_contain(i) == options.invert) continue;
       ++selected;
       if (!prints) continue;
+      if (options.before) out.write(options.before(batch.keys[i]));
       out.write(batch.lines[i]);
       out.write({options.inputs.nul_separated ? "\0" : "\n", 1});
     }

@@ -6,6 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
+#include <string>
+#include <string_view>
+
 namespace bloomery::cli {
 
 struct screen_options {
@@ -13,6 +17,7 @@ struct screen_options {
   bool count = false;   ///< print only their number
   const input_options& inputs;
   const common_options& common;
+  std::function<std::string(std::string_view key)> before = {};  ///< text before each printed line
 };
 
 /// Prints the lines whose key may be present, in order, or their number, or with --json `about` and the numbers.

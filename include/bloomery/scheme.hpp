@@ -45,7 +45,9 @@ struct scheme {
 
   /// Expected FPR at n keys. The accuracy depends on the system's hashing:
   ///   python, perl  exact for independent probes, including the bias of 32-bit hashes modulo m
-  ///   dcso, bits_and_blooms  for independent probes
+  ///   bits_and_blooms  exact for independent probes
+  ///   dcso          the same, including the groups of bits that its hashing makes if m is even: within 5%; within 20%
+  ///                 from 500 bits if a high power of two divides m; up to 24 probes
   ///   guava, guava32, spark, spark2
   ///                 includes the effect of double hashing, about 6 n / m^2: within 20% from 1000 bits, 50% at 128;
   ///                 guava32 and spark also that no key has a bit beyond 2^31; below 1e-4 a factor of 2
@@ -54,7 +56,8 @@ struct scheme {
 
   /// Current FPR of the present bits; measure_fill() collects them:
   ///   python, perl  exact for independent probes: (fraction of hashes that select a set bit)^k
-  ///   dcso, bits_and_blooms  (fraction of bits set)^k
+  ///   bits_and_blooms  (fraction of bits set)^k
+  ///   dcso          the same for odd m; for even m up to 2^27 bits from the bits of each group
   ///   guava, guava32, spark, spark2
   ///                 the same, plus the effect of double hashing at the number of keys that the bits suggest
   ///   pharo         exact for a uniform 32-bit hash: tries all 2^32 values, about 0.1 s per probe;

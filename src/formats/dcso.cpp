@@ -21,8 +21,8 @@ contents read(const head& file) {
   p.capacity = file.u64(8);
   p.target_fpr = file.f64(16);
   file.check_range("capacity", p.capacity, 1, std::uint64_t{1} << 62);
-  if (!(p.target_fpr > 0 && p.target_fpr < 1))
-    file.refuse("target FPR", "more than 0 and less than 1", std::to_string(p.target_fpr));
+  if (!(p.target_fpr >= 0 && p.target_fpr <= 1))
+    file.refuse("target FPR", "a probability", std::to_string(p.target_fpr));
   const std::uint64_t probes = file.u64(24);
   file.check_range("number of probes", probes, 1, max_probes);
   p.geometry = {file.u64(32), static_cast<std::uint32_t>(probes)};
@@ -39,8 +39,10 @@ std::vector<std::uint8_t> write(const params& p, const key_counts& counts) {
                                      "give the capacity and the target FPR when the filter is imported"});
   }
   std::vector<std::uint8_t> bytes;
-  for (const std::uint64_t number : {std::uint64_t{1}, p.capacity, std::bit_cast<std::uint64_t>(p.target_fpr),
-                                     std::uint64_t{p.geometry.probes}, p.geometry.bits, counts.inserted})
+  std::uint64_t target_fpr;
+  std::memcpy(&target_fpr, &p.target_fpr, sizeof target_fpr);
+  for (const std::uint64_t number :
+       {std::uint64_t{1}, p.capacity, target_fpr, std::uint64_t{p.geometry.probes}, p.geometry.bits, counts.inserted})
     append(bytes, number);
   return bytes;
 }

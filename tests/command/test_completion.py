@@ -42,7 +42,7 @@ class Bash(Completion):
             "build --prefer |": ["speed", "memory"],
             "build --prefer = m": ["memory"],
             "build --prefer =": ["speed", "memory"],
-            "seal --hash xxh": ["xxh3_64", "xxh3"],
+            "seal --hash xxh": ["xxh3_64", "xxh3", "xxh64"],
             "build -n |": [""],
             "check |": ["completion", "users.bloom", "users.txt", "with blank.txt", "-x.bloom"],
             "check -v users.b": ["users.bloom"],

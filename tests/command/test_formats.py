@@ -128,6 +128,89 @@ class Recorded(CommandTest):
         self.assertIn("format guava does not store the filter's note", said)
 
 
+class Parquet(CommandTest):
+    """Files that DuckDB and hyparquet wrote, and their answers (tests/golden/foreign/make_parquet.mjs)."""
+
+    def answers(self, name: str) -> dict[str, tuple[list[bytes], list[list[int]]]]:
+        """For each column the keys, and the row groups that may contain each of them."""
+        result = {}
+        for line in (RECORDED / f"{name}.answers").read_text(encoding="utf-8").splitlines():
+            column, prefix, first, step, _, suffix, digits = line.split("\t")
+            values = [f"{prefix}{int(first) + i * int(step)}{suffix}".encode() for i in range(len(digits))]
+            result[column] = values, [[group for group in range(3) if int(digit) >> group & 1] for digit in digits]
+        return result
+
+    def setUp(self) -> None:
+        super().setUp()
+        for name in "duckdb", "hyparquet":
+            self.write(f"{name}.parquet", recorded(f"{name}.parquet"))
+
+    def test_check_prints_the_row_groups_that_the_real_readers_would_read(self) -> None:
+        for name in "duckdb", "hyparquet":
+            for column, (values, groups) in self.answers(name).items():
+                if column == "without":
+                    continue
+                with self.subTest(name=name, column=column):
+                    found = self.bloomery("check", "--row-groups", "--column", column, f"{name}.parquet", stdin=text(values)).out
+                    absent = self.bloomery("check", "-v", "--column", column, f"{name}.parquet", stdin=text(values)).out
+
+                    expected = [b"%s\t%s" % (",".join(map(str, some)).encode(), value) for value, some in zip(values, groups, strict=True) if some]
+                    self.assertEqual(found, text(expected))
+                    self.assertEqual(absent, text(value for value, some in zip(values, groups, strict=True) if not some))
+
+    def test_info_lists_the_columns_and_computes_the_rate_of_each_row_group(self) -> None:
+        listed = {column["column"]: column for column in self.bloomery("info", "--json", "duckdb.parquet").json["columns"]}
+        self.assertLessEqual(set(self.answers("duckdb")), set(listed))
+        self.assertEqual((listed["b"]["type"], listed["b"]["filters"], listed["without"]["filters"]), ("INT64", 3, 0))
+        for column in self.answers("duckdb"):
+            if column == "without":
+                continue
+            facts = self.bloomery("info", "--json", "--column", column, "-p", "1%", "duckdb.parquet").json
+            self.assertEqual(len(facts["row_groups"]), 3)
+            for group in facts["row_groups"]:
+                self.assertIn(group["fpr_verdict"], ("kept", "within_chance"))
+                self.assertAlmostEqual(facts["needless_reads"], sum(group["rate_now"] for group in facts["row_groups"]))
+        shown = self.bloomery("info", "--column", "b", "duckdb.parquet").out.decode()
+        self.assertRegex(shown, r"group 2       [\d,]+ rows, 256 B, [\d,]+ \+- \d+ distinct values, ")
+        self.bloomery("info", "--column", "b", "-p", "0.001%", "duckdb.parquet", status=3)
+
+    def test_import_takes_the_filter_of_a_row_group(self) -> None:
+        for column, options in ("s", []), ("b", ["--u64"]):
+            values, groups = self.answers("duckdb")[column]
+            values = [value for value in values if not value.startswith(b"-")]
+            groups = groups[-len(values) :]
+            for group in range(3):
+                with self.subTest(column=column, group=group):
+                    self.bloomery("import", "-q", "--column", column, "--row-group", group, "duckdb.parquet", "-o", "own")
+
+                    found = self.bloomery("check", "own", stdin=text(values)).out
+
+                    self.assertEqual(found, text(value for value, some in zip(values, groups, strict=True) if group in some))
+                    self.assertEqual(self.bloomery("info", "--json", "own").json["keys"], "u64" if options else "bytes")
+
+    def test_errors_name_the_option_that_is_missing_or_wrong(self) -> None:
+        self.write("keys", b"1\n")
+        self.refuse_all(
+            {
+                "check duckdb.parquet keys": "filter per column and row group.*bloomery info duckdb.parquet",
+                "explain duckdb.parquet 1": "filter per column and row group",
+                "check --column x duckdb.parquet keys": "no such column.*expected one of s, b,.*found 'x'",
+                "check --column without duckdb.parquet keys": "the column has no Bloom filter",
+                "info --column without duckdb.parquet": "the column has no Bloom filter",
+                "import duckdb.parquet -o no": "expected --column and --row-group",
+                "import duckdb.parquet --column b --row-group 3 -o no": "a row group below 3, found 3",
+                "import duckdb.parquet --column n --row-group 0 -o no": "neither text nor 64-bit integers",
+                "check --column b keys keys": "not a Parquet file",
+                "info --column b keys": "not a Parquet file",
+                "check --row-groups keys keys": "",
+                "check -v --row-groups --column b duckdb.parquet keys": "exclude",
+            }
+        )
+        self.refused("check", "--column", "b", "duckdb.parquet", stdin=b"Madrid\n", says="Madrid")
+        self.write("cut.parquet", recorded("duckdb.parquet")[:-9])
+        self.refused("info", "cut.parquet", says="cut.parquet")
+
+
 class Guava(CommandTest):
     """The real Guava reads what bloomery writes."""
 

@@ -9,7 +9,7 @@ GROUPS = {
     "Create": "plan build seal",
     "Use": "add check dedup remove",
     "Inspect": "info verify explain",
-    "Combine": "union intersect overlap fold",
+    "Combine": "union intersect overlap fold import export",
     "Share": "pull push redis",
     "Explore": "playground analyze",
     "More": "keygen noisy rebuild completion help",

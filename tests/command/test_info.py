@@ -22,7 +22,7 @@ from support import (
 
 FACTS = """filter layout scheme hash keys seed key_check bits bytes file_bytes probes capacity target_rate inserted
 count_is_estimate estimated_keys estimated_keys_sigma fill rate_now predicted_rate predicted_for_keys measured_rate fpr_verdict keys_left
-forecast times_foldable alarm bits_deviation clean note""".split()
+forecast times_foldable alarm bits_deviation format clean note""".split()
 
 
 class InfoTest(CommandTest):
@@ -47,7 +47,7 @@ class Info(InfoTest):
         facts = self.info("f")
 
         expected = {"filter": "f", "layout": "split_block", "scheme": None, "hash": "xxh3_64", "keys": "bytes", "seed": 7, "key_check": None, "probes": 8}
-        expected |= {"capacity": 10_000, "target_rate": 0.02, "count_is_estimate": False, "alarm": False, "clean": True, "note": "hello"}
+        expected |= {"capacity": 10_000, "target_rate": 0.02, "count_is_estimate": False, "alarm": False, "format": None, "clean": True, "note": "hello"}
         expected |= {"bytes": facts["bits"] // 8, "file_bytes": os.path.getsize(self.path("f")), "fill": ones_of(self.bits_of("f")) / facts["bits"]}
         self.assertEqual(list(facts), FACTS)
         self.assertEqual({name: facts[name] for name in expected}, expected)

@@ -27,7 +27,7 @@ class InfoBuild(CommandTest):
         self.assertEqual(facts["version"], version)
         self.assertRegex(facts["compiler"], r"^(g\+\+|clang) \d+")
         self.assertEqual(facts["layouts"], LAYOUTS)
-        self.assertEqual(facts["hashes"], ["xxh3_64", "xxh3", "mix", "identity", "murmur3", "siphash"])
+        self.assertEqual(facts["hashes"], ["xxh3_64", "xxh3", "mix", "identity", "murmur3", "siphash", "xxh64"])
         self.assertEqual(facts["schemes"], ["guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl"])
         self.assertGreaterEqual(facts["own_cache_bytes"], 1 << 15)
 

@@ -4,7 +4,7 @@ import unittest
 
 from support import LAYOUTS, CommandTest, text
 
-COMMANDS = """plan build seal add check dedup remove info verify explain union intersect overlap fold pull push redis playground analyze keygen
+COMMANDS = """plan build seal add check dedup remove info verify explain union intersect overlap fold import export pull push redis playground analyze keygen
     noisy rebuild completion help""".split()
 KEYS = [b"[a,b]", b"[a]", b"--json", b"-5", b"-x", b"-", b"", b"plan"]
 

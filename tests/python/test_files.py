@@ -68,6 +68,19 @@ class Files(PackageTest):
             self.assertIsInstance(raised.exception, PermissionError)
         self.assertEqual((self.folder / "users.bloom").read_bytes(), before)
 
+    def test_a_filter_file_of_another_system_is_opened_for_reading(self) -> None:
+        recorded = os.path.join(os.environ["BLOOMERY_SOURCE"], "tests/golden/foreign")
+        others = [f"other-{i}" for i in range(20_000)]
+        for name in "guava", "dcso", "bits_and_blooms":
+            with self.subTest(name):
+                filter = bloomery.open(os.path.join(recorded, f"{name}.filter"))
+                self.assertTrue(all(filter.contains_many([f"key-{i}" for i in range(300)])))
+                found = [key for key, answer in zip(others, filter.contains_many(others), strict=True) if answer]
+                with open(os.path.join(recorded, f"{name}.positives"), encoding="utf-8") as file:
+                    self.assertEqual(found, file.read().splitlines())
+                with self.assertRaises(PermissionError):
+                    filter.add("Madrid")
+
     def test_save_keeps_an_existing_file_on_request(self) -> None:
         filter = bloomery.Filter(10, 0.01)
         filter.save(self.path("a.bloom"))

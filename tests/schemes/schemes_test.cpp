@@ -221,7 +221,8 @@ TEST(Spark, MixesTheBytesOfTheEndOneByOne) {
   for (const auto& [key, first, second] : vectors) {
     EXPECT_EQ(hashes::murmur3_of_spark(key, 0), first) << key;
     EXPECT_EQ(hashes::murmur3_of_spark(key, first), second) << key;
-    if (key.size() % 4 == 0) EXPECT_EQ(hashes::murmur3_x86_32(key, 7), hashes::murmur3_of_spark(key, 7)) << key;
+    if (key.size() % 4 != 0) continue;
+    EXPECT_EQ(hashes::murmur3_x86_32(key, 7), hashes::murmur3_of_spark(key, 7)) << key;
   }
 }
 
@@ -457,6 +458,47 @@ TEST(SchemeRates, OfSmallFiltersCountWhatDoubleHashingAdds) {
   }
 }
 
+// Positions of dcso fall into 2^a groups if 2^a divides the number of bits: 4 groups of 2397 bits, 64 of 15, 8192 of 1.
+TEST(SchemeRates, OfDcsoCountItsGroupsOfBits) {
+  const struct {
+    geometry size;
+    int keys;
+    double times;  // the rate of independent probes, at least
+    double bound;  // relative
+  } cases[] = {{{9588, 7}, 1000, 1.01, 0.05}, {{9584, 7}, 1000, 1.04, 0.05}, {{9600, 7}, 1000, 1.12, 0.06},
+               {{960, 7}, 100, 1.9, 0.07},    {{8192, 7}, 850, 20, 0.03},    {{64, 2}, 20, 1.4, 0.08}};
+  const scheme& dcso = *find_scheme("dcso");
+  for (const auto& [size, keys, times, bound] : cases) {
+    const double in_theory = dcso.expected_fpr(size, static_cast<std::uint64_t>(keys));
+
+    const double measured = measured_rate_of_small_filters("dcso", size, keys, 200, 2000);
+
+    EXPECT_NEAR(in_theory / measured, 1, bound) << size.bits << " bits";
+    const double odd = dcso.expected_fpr({size.bits - 1, size.probes}, static_cast<std::uint64_t>(keys));
+    EXPECT_GT(in_theory, times * odd) << size.bits << " bits";
+  }
+}
+
+TEST(SchemeRates, OfTheBitsOfDcsoFollowItsGroups) {
+  const scheme& dcso = *find_scheme("dcso");
+  const geometry size{960, 7};
+  double rates = 0;
+  double found = 0;
+  constexpr int filters = 100;
+  constexpr int queries = 5000;
+  for (int round = 0; round < filters; ++round) {
+    scheme_filter filter("dcso", size);
+    for (int i = 0; i < 100; ++i) filter.insert("in-" + std::to_string(round) + '-' + std::to_string(i));
+    rates += dcso.current_fpr(size, {filter.ones(), 0, filter.bytes}) / filters;
+    for (int i = 0; i < queries; ++i)
+      found += filter.may_contain("out-" + std::to_string(round) + '-' + std::to_string(i)) ? 1 : 0;
+  }
+  const double measured = found / (1.0 * filters * queries);
+
+  EXPECT_NEAR(rates, measured, 5 * std::sqrt(measured / (1.0 * filters * queries)) + 0.02 * measured);
+  EXPECT_GT(rates, 0.019);
+}
+
 // Without the addition, the expected FPR would be 1e-6.
 TEST(SchemeRates, OfSpark2CountStepsThatReturnAfterFewerThanKProbes) {
   const geometry size{8640, 20};
@@ -478,10 +520,10 @@ TEST(SchemeRates, OfGuava32AndSparkIgnoreBitsThatNoKeyReaches) {
     EXPECT_NEAR(of_large / rule.expected_fpr(reached, 300'000'000), 1, 1e-6) << name;
     EXPECT_GT(of_large, 1000 * find_scheme("guava")->expected_fpr(large, 300'000'000)) << name;
     std::uint64_t highest = 0;
-    std::uint64_t cells[7];
+    std::uint64_t found[7];
     for (int i = 0; i < 100'000; ++i) {
-      rule.positions(std::to_string(i), large, 0, cells);
-      highest = std::max(highest, *std::max_element(std::begin(cells), std::end(cells)));
+      rule.positions(std::to_string(i), large, 0, found);
+      highest = std::max(highest, *std::max_element(std::begin(found), std::end(found)));
     }
     EXPECT_LT(highest, std::uint64_t{1} << 31) << name;
     EXPECT_GT(highest, (std::uint64_t{1} << 31) - (1 << 20)) << name;
