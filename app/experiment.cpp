@@ -11,6 +11,7 @@
 #include <bit>
 #include <cmath>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -39,55 +40,83 @@ void append(const any_filter& filter, std::span<const std::string_view> keys, st
   to.resize(to.size() + keys.size());
   filter.hash(keys, std::span(to).last(keys.size()));
 }
-void append(const any_filter&, std::span<const std::string_view> keys, std::vector<std::string_view>& to) {
+template <class Filter>
+void append(const Filter&, std::span<const std::string_view> keys, std::vector<std::string_view>& to) {
   to.insert(to.end(), keys.begin(), keys.end());
 }
 
 template <class Key>
-std::uint64_t false_alarms(const any_filter& filter, std::span<const Key> absent, const listener& each_batch) {
-  std::uint64_t false_positives = 0;
+void count_found(const any_filter& filter, std::span<const Key> keys, std::uint64_t& found) {
   std::array<std::uint64_t, batch_size / 64> bitmap{};
-  for (std::size_t at = 0; at < absent.size(); at += batch_size) {
-    const auto some = absent.subspan(at, std::min(batch_size, absent.size() - at));
-    const auto answers = std::span(bitmap).first((some.size() + 63) / 64);
-    look_up(filter, some, answers);
-    for (const std::uint64_t word : answers) false_positives += static_cast<std::uint64_t>(std::popcount(word));
+  const auto answers = std::span(bitmap).first((keys.size() + 63) / 64);
+  look_up(filter, keys, answers);
+  for (const std::uint64_t word : answers) found += static_cast<std::uint64_t>(std::popcount(word));
+}
+
+template <class Next>
+void finish(const any_filter&, std::uint64_t, Next, const listener&) {}
+
+void insert(remote_filter& filter, std::span<const std::string_view> keys) { filter.insert(keys); }
+
+void count_found(remote_filter& filter, std::span<const std::string_view> keys, std::uint64_t& found) {
+  filter.look_up(keys, found);
+}
+
+// Looks up all inserted keys, because the filter is not under our control.
+template <class Next>
+void finish(remote_filter& filter, std::uint64_t inserted, Next next, const listener& each_batch) {
+  for (std::uint64_t at = 0; at < inserted;) {
+    const auto some = next(at, std::min<std::uint64_t>(batch_size, inserted - at));
+    filter.look_up_inserted(some);
+    at += some.size();
     each_batch(some.size());
   }
-  return false_positives;
+  filter.finish();
 }
 
 // Fills the filter with the keys from next(from, count) and measures at each point.
-template <class Key, class Next>
-std::vector<double> fill_and_measure(any_filter& filter, Next next, std::span<const Key> absent,
-                                     const listener& each_batch) {
-  std::vector<double> rates;
+template <class Key, class Filter, class Next>
+std::vector<double> fill_and_measure(Filter& filter, std::span<const std::uint64_t> points, Next next,
+                                     std::span<const Key> absent, const listener& each_batch) {
+  std::vector<std::uint64_t> found(points.size());
   std::uint64_t in = 0;
-  for (const std::uint64_t keys : points_for(filter.capacity())) {
-    while (in < keys) {
-      const std::span<const Key> some = next(in, std::min<std::uint64_t>(batch_size, keys - in));
+  for (std::size_t point = 0; point < points.size(); ++point) {
+    while (in < points[point]) {
+      const std::span<const Key> some = next(in, std::min<std::uint64_t>(batch_size, points[point] - in));
       insert(filter, some);
       in += some.size();
       each_batch(some.size());
     }
-    rates.push_back(static_cast<double>(false_alarms(filter, absent, each_batch)) / static_cast<double>(absent.size()));
+    for (std::size_t at = 0; at < absent.size(); at += batch_size) {
+      const auto some = absent.subspan(at, std::min(batch_size, absent.size() - at));
+      count_found(filter, some, found[point]);
+      each_batch(some.size());
+    }
   }
+  finish(filter, in, next, each_batch);
+  std::vector<double> rates;
+  for (const std::uint64_t count : found)
+    rates.push_back(static_cast<double>(count) / static_cast<double>(absent.size()));
   return rates;
+}
+
+std::vector<std::uint64_t> points_of(const experiment& e) {
+  return e.points.empty() ? points_for(e.filter.capacity) : e.points;
 }
 
 // All numbers of an experiment have the same number of digits, so that absent addresses look like inserted ones.
 std::uint64_t first_number(const experiment& e) {
-  const std::uint64_t count = e.runs * (e.queries + most_keys_for(e.filter.capacity));
+  const std::uint64_t count = e.runs * (e.queries + inserted_by(e));
   std::uint64_t power = 10;
   while (power < count) power *= 10;
   return power;
 }
 
 // Each run has its own range of numbers: first those of the absent addresses, then those of the inserted ones.
-template <class Key>
-std::vector<double> run_with_addresses(const experiment& e, std::uint64_t run, const listener& each_batch) {
-  any_filter filter(e.filter);
-  const std::uint64_t first_absent = first_number(e) + run * (e.queries + most_keys_for(e.filter.capacity));
+template <class Key, class Filter>
+std::vector<double> run_with_addresses(Filter& filter, const experiment& e, std::uint64_t run,
+                                       const listener& each_batch) {
+  const std::uint64_t first_absent = first_number(e) + run * (e.queries + inserted_by(e));
   const std::uint64_t first_inserted = first_absent + e.queries;
   std::deque<address_batch> texts(1);
   std::vector<Key> absent;
@@ -106,7 +135,7 @@ std::vector<double> run_with_addresses(const experiment& e, std::uint64_t run, c
     append(filter, text.addresses(), some);
     return std::span<const Key>(some);
   };
-  return fill_and_measure<Key>(filter, next, absent, each_batch);
+  return fill_and_measure<Key>(filter, points_of(e), next, absent, each_batch);
 }
 
 // [Fisher & Yates]; the results of std::shuffle depend on the standard library.
@@ -118,21 +147,32 @@ void shuffle(std::vector<Key>& keys, std::uint64_t seed) {
   }
 }
 
-template <class Key>
-std::vector<double> run_with_lines(const experiment& e, std::uint64_t run, const listener& each_batch) {
-  any_filter filter(e.filter);
+template <class Key, class Filter>
+std::vector<double> run_with_lines(Filter& filter, const experiment& e, std::uint64_t run, const listener& each_batch) {
   std::vector<Key> keys;
   keys.reserve(e.lines.size());
   append(filter, e.lines, keys);
   shuffle(keys, mix64(e.seed) + run);
   const std::span<const Key> all = keys;
   const auto next = [&](std::uint64_t from, std::uint64_t count) { return all.subspan(from, count); };
-  return fill_and_measure<Key>(filter, next, all.subspan(most_keys_for(e.filter.capacity), e.queries), each_batch);
+  return fill_and_measure<Key>(filter, points_of(e), next, all.subspan(inserted_by(e), e.queries), each_batch);
 }
 
-template <class Key>
+template <class Key, class Filter>
+std::vector<double> run_with(Filter& filter, const experiment& e, std::uint64_t run, const listener& each_batch) {
+  return e.lines.empty() ? run_with_addresses<Key>(filter, e, run, each_batch)
+                         : run_with_lines<Key>(filter, e, run, each_batch);
+}
+
 std::vector<double> carry_out_run(const experiment& e, std::uint64_t run, const listener& each_batch) {
-  return e.lines.empty() ? run_with_addresses<Key>(e, run, each_batch) : run_with_lines<Key>(e, run, each_batch);
+  if (e.make_remote) {
+    // The keys that the filter refers to are freed first only if an exception ends the run.
+    const std::unique_ptr<remote_filter> filter = e.make_remote();
+    return run_with<std::string_view>(*filter, e, run, each_batch);
+  }
+  any_filter filter(e.filter);
+  return e.filter.scheme.empty() ? run_with<key_hash>(filter, e, run, each_batch)
+                                 : run_with<std::string_view>(filter, e, run, each_batch);
 }
 
 struct one_run {
@@ -171,6 +211,18 @@ std::vector<std::uint64_t> points_for(std::uint64_t capacity) {
   return {points.begin(), points.end()};
 }
 
+std::uint64_t inserted_by(const experiment& e) {
+  return e.points.empty() ? most_keys_for(e.filter.capacity) : e.points.back();
+}
+
+std::vector<std::uint64_t> quarters_of(std::uint64_t capacity) {
+  std::set<std::uint64_t> points;
+  for (std::uint64_t quarters = 1; quarters <= 4; ++quarters) {
+    points.insert(std::max<std::uint64_t>(capacity / 4 * quarters + capacity % 4 * quarters / 4, 1));
+  }
+  return {points.begin(), points.end()};
+}
+
 std::uint64_t queries_for(double rate, double false_positives) {
   return static_cast<std::uint64_t>(std::clamp(std::ceil(false_positives / rate), 1.0, 0x1p62));
 }
@@ -183,7 +235,8 @@ std::uint64_t sane_queries(const experiment& wanted) {
 }
 
 std::uint64_t work_of(const experiment& e) {
-  return e.runs * (most_keys_for(e.filter.capacity) + e.queries * std::uint64_t{points_for(e.filter.capacity).size()});
+  const std::uint64_t lookups_of_inserted = e.make_remote ? inserted_by(e) : 0;
+  return e.runs * (inserted_by(e) + lookups_of_inserted + e.queries * std::uint64_t{points_of(e).size()});
 }
 
 std::vector<measured_point> carry_out(const experiment& e, const std::function<void(std::uint64_t)>& each_batch,
@@ -195,7 +248,7 @@ std::vector<measured_point> carry_out(const experiment& e, const std::function<v
     each_batch(keys);
   };
   std::vector<measured_point> points;
-  for (const std::uint64_t keys : points_for(e.filter.capacity)) {
+  for (const std::uint64_t keys : points_of(e)) {
     listen(0);  // with many probes, an expected FPR takes tenths of a second
     points.push_back({keys, expected_fpr(e.filter, keys), 0, 0, {}});
   }
@@ -207,10 +260,7 @@ std::vector<measured_point> carry_out(const experiment& e, const std::function<v
         r.number = started++;
         return r.number < e.runs;
       },
-      [&](one_run& r) {
-        r.rates = e.filter.scheme.empty() ? carry_out_run<key_hash>(e, r.number, listen)
-                                          : carry_out_run<std::string_view>(e, r.number, listen);
-      },
+      [&](one_run& r) { r.rates = carry_out_run(e, r.number, listen); },
       [&](one_run& r) {
         for (std::size_t i = 0; i < points.size(); ++i) {
           points[i].rates.push_back(r.rates[i]);

@@ -1,18 +1,38 @@
 // FPR experiments: filters are filled beyond their capacity, with lookups of absent keys at several points.
 //
 // Each run fills one filter with its own keys. At each point all absent keys of the run are looked up; the share
-// reported present is the measured FPR. Nothing is printed here.
+// reported present is the measured FPR. The filters are any_filter, or filters elsewhere, such as in other programs.
+// Nothing is printed here.
 #pragma once
 
 #include <bloomery/params.hpp>
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
 namespace bloomery::app {
+
+/// A filter elsewhere, which may answer later than it is called. The caller keeps the keys of lookups until finish()
+/// returns.
+class remote_filter {
+ public:
+  remote_filter() = default;
+  remote_filter(const remote_filter&) = delete;
+  remote_filter& operator=(const remote_filter&) = delete;
+  virtual ~remote_filter() = default;
+
+  virtual void insert(std::span<const std::string_view> keys) = 0;
+  /// Adds the number of keys that are reported as present to `found`, at the latest in finish().
+  virtual void look_up(std::span<const std::string_view> keys, std::uint64_t& found) = 0;
+  /// Looks up inserted keys, all of which the filter must report as present. Copies the keys.
+  virtual void look_up_inserted(std::span<const std::string_view> keys) = 0;
+  /// Waits for all answers.
+  virtual void finish() = 0;
+};
 
 struct experiment {
   params filter;  ///< complete
@@ -21,6 +41,8 @@ struct experiment {
   std::uint64_t seed = 0;                   ///< seed of the addresses, or of the order of the lines
   std::span<const std::string_view> lines;  ///< distinct keys to use; empty: random email addresses
   unsigned threads = 1;                     ///< the results do not depend on it
+  std::vector<std::uint64_t> points = {};   ///< numbers of keys to measure at, ascending; empty: points_for(capacity)
+  std::function<std::unique_ptr<remote_filter>()> make_remote = {};  ///< makes the filter of each run; none: any_filter
 };
 
 struct measured_point {
@@ -35,8 +57,14 @@ struct measured_point {
 /// at each quarter of n, for the table.
 std::vector<std::uint64_t> points_for(std::uint64_t capacity);
 
+/// The points at which a remote filter is measured: each quarter of n.
+std::vector<std::uint64_t> quarters_of(std::uint64_t capacity);
+
 /// The number of inserted keys: 1.5 n. @throws error  too_large: more than the limit of an experiment
 std::uint64_t most_keys_for(std::uint64_t capacity);
+
+/// The number of keys that each run inserts.
+std::uint64_t inserted_by(const experiment& e);
 
 /// Queries per run for `false_positives` false positives on average at this FPR.
 std::uint64_t queries_for(double rate, double false_positives);

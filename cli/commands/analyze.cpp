@@ -2,9 +2,11 @@
 //
 //   $ bloomery analyze -n 100 -p 3% -o chart.svg
 //
-// The experiment is in experiment.hpp, the charts are in chart.hpp and terminal_chart.hpp.
+// The experiment is in experiment.hpp, the charts are in chart.hpp and terminal_chart.hpp, and the audit of other
+// programs (--exec) is in audit.hpp.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
+#include "cli/commands/audit.hpp"
 #include "cli/commands/common.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/io/output.hpp"
@@ -32,13 +34,15 @@ namespace {
 struct analyze_options {
   making_options wanted;
   std::vector<std::string> charts;  ///< files to write, .svg or .png
-  std::uint64_t runs = 10;
+  std::optional<std::uint64_t> runs;
   std::optional<std::uint64_t> queries;  ///< absent keys at each point of each run
-  input_options inputs;                  ///< files of keys; if none, random email addresses
+  audit_options audit;
+  input_options inputs;  ///< files of keys; if none, random email addresses
   common_options common;
 };
 
 constexpr double default_rate = 0.01;
+constexpr std::uint64_t default_runs = 10;
 constexpr std::uint64_t most_runs = 1000;
 constexpr double enough_false_positives = 100;  // false positives per run: 10% deviation, 3% for the mean of ten runs
 
@@ -101,8 +105,8 @@ std::uint64_t capacity_for(const analyze_options& options, std::size_t lines) {
 }
 
 // Absent lines are the lines that are not inserted. At p a run should see at least one false positive.
-std::uint64_t queries_of_lines(const analyze_options& options, const experiment& e) {
-  const std::uint64_t most = most_keys_for(e.filter.capacity);
+std::uint64_t queries_of_lines(const analyze_options& options, const experiment& e, std::uint64_t usual) {
+  const std::uint64_t most = inserted_by(e);
   const std::uint64_t absent = e.lines.size() > most ? e.lines.size() - most : 0;
   const std::uint64_t needed = options.queries.value_or(queries_for(e.filter.target_fpr, 1));
   if (absent < needed) {
@@ -114,22 +118,24 @@ std::uint64_t queries_of_lines(const analyze_options& options, const experiment&
          options.queries ? "give more lines, a smaller --capacity or fewer --queries"
                          : "give more lines, a smaller --capacity or a higher --rate"});
   }
-  return options.queries.value_or(
-      std::min({absent, queries_for(e.filter.target_fpr, enough_false_positives), sane_queries(e)}));
+  return options.queries.value_or(std::min(absent, usual));
 }
 
 experiment experiment_for(const analyze_options& options, const distinct_lines& lines) {
   experiment e;
   making_options wanted = options.wanted;
   if (!wanted.scheme.empty()) wanted.seed = 0;  // schemes have their own hashes: the seed only chooses the keys
-  e.filter = params_for(wanted, capacity_for(options, lines.keys().size()), default_rate);
-  e.runs = options.runs;
+  const std::uint64_t capacity = capacity_for(options, lines.keys().size());
+  const bool is_audit = options.audit.is_wanted();
+  e.filter = is_audit ? expected_of_audit(wanted, capacity, default_rate) : params_for(wanted, capacity, default_rate);
+  e.runs = options.runs.value_or(is_audit ? 1 : default_runs);
   e.seed = options.wanted.seed;
   e.lines = lines.keys();
   e.threads = options.common.threads;
   const std::uint64_t enough = queries_for(e.filter.target_fpr, enough_false_positives);
-  e.queries = !options.inputs.files.empty() ? queries_of_lines(options, e)
-                                            : options.queries.value_or(std::min(enough, sane_queries(e)));
+  if (is_audit) e.points = quarters_of(capacity);
+  const std::uint64_t usual = is_audit ? queries_of_audit(e) : std::min(enough, sane_queries(e));
+  e.queries = !options.inputs.files.empty() ? queries_of_lines(options, e, usual) : options.queries.value_or(usual);
   if (e.queries < enough && !options.queries && !options.common.quiet) {
     say(fmt::format(
         "note: at {} each run expects about {:.2g} false positives among {} absent keys; {} would give {:.0f}",
@@ -225,12 +231,17 @@ nlohmann::ordered_json as_json(const experiment& e, const std::vector<measured_p
 
 exit_status analyze(const analyze_options& options) {
   check_target_fpr(options.wanted);
-  check_range("--runs", options.runs, most_runs);
+  if (options.runs) check_range("--runs", *options.runs, most_runs);
   if (options.queries) check_range("--queries", *options.queries, most_queries);
   check_charts(options);
   const distinct_lines lines(options.inputs);
-  const experiment e = experiment_for(options, lines);
-  const std::vector<measured_point> points = carry_out_watched(e, options.common.progress && !options.common.quiet);
+  experiment e = experiment_for(options, lines);
+  const bool show_progress = options.common.progress && !options.common.quiet;
+  if (options.audit.is_wanted()) {
+    return audit(options.audit, options.wanted, options.common, e,
+                 [&](const experiment& prepared) { return carry_out_watched(prepared, show_progress); });
+  }
+  const std::vector<measured_point> points = carry_out_watched(e, show_progress);
   const chart c = chart_of(e, points);
   for (const std::string& path : options.charts) {
     if (stop_signal() != 0) throw interrupted();
@@ -260,17 +271,23 @@ void add_analyze(command_line& line) {
   c.option("-o,--output", o.charts, "FILE",
            "write the chart to this .svg or .png file; may be given twice")
       .file();  // the next argument is INPUT
-  parsed(c, "--runs", o.runs, parse_count, "N", "number of filters to fill, each with different keys; default: 10");
+  parsed(c, "--runs", o.runs, parse_count, "N",
+         "filters to fill, each with different keys; default: 10, with --exec 1");
   parsed(c, "--queries", o.queries, parse_count, "N", "number of lookups at each point; default: depends on the rate");
+  add_audit(c, o.audit);
   add_inputs(line, c, o.inputs);
   c.find("INPUT")->describe("files of keys to use instead of random email addresses; -: stdin");
   c.find("--seed")->describe("seed for the addresses and the hash functions (not a secret)");
   add_common(c, o.common, "print neither chart nor table");
   c.example("bloomery analyze -n 100 -p 3% -o chart.svg");
   c.example("bloomery analyze -n 1M -p 1% --scheme pharo");
+  c.example("bloomery analyze -n 100k -p 1% --exec 'perl bloom_filter.pl 100000 0.01'");
   c.footer(
       "Without INPUT, -n is required. With INPUT, -n defaults to a third of the number of distinct lines.\n"
-      "If neither -p nor -m is given, the rate is 1%.");
+      "If neither -p nor -m is given, the rate is 1%.\n"
+      "Exit status with --exec: 0 if the filter keeps its target FPR; 1 if it exceeds the target FPR by more than "
+      "chance "
+      "explains, or reports an inserted key as absent; 2 on error.");
 }
 
 }  // namespace bloomery::cli
