@@ -121,18 +121,21 @@ class hypotheses {
     }
   }
 
-  // Parquet's rule, -8 n / ln(1 - p^(1/8)), and the textbook rule, both for filters without blocks.
+  // Sizes for filters without blocks: Parquet's rule, -8 n / ln(1 - p^(1/8)), the textbook's rule, or given bits.
   void add_blocks() {
-    const std::string text = "blocks of {} bits in a size computed for a filter without blocks";
-    const double parquet = -8.0 * static_cast<double>(n_) / std::log1p(-std::pow(claim_.expected.target_fpr, 1.0 / 8));
-    add("blocks", fmt::format(fmt::runtime(text), 256),
-        layout_curve<layouts::split_block>(
-            whole_blocks(claim_.bits_are_known ? size_.bits : static_cast<std::uint64_t>(parquet), 256), 8));
-    if (!claim_.bits_are_known) {
-      add("blocks", fmt::format(fmt::runtime(text), 256),
-          layout_curve<layouts::split_block>(whole_blocks(size_.bits, 256), 8));
+    const auto split = [&](const char* code, const char* size, std::uint64_t bits) {
+      add(code, fmt::format("blocks of 256 bits in {}, which assumes evenly filled blocks", size),
+          layout_curve<layouts::split_block>(whole_blocks(bits, 256), 8));
+    };
+    if (claim_.bits_are_known) {
+      split("blocks", "this size", size_.bits);
+    } else {
+      const double parquet =
+          -8.0 * static_cast<double>(n_) / std::log1p(-std::pow(claim_.expected.target_fpr, 1.0 / 8));
+      split("parquet_blocks", "a size by Parquet's rule", static_cast<std::uint64_t>(parquet));
+      split("blocks", "a size by the textbook's rule", size_.bits);
     }
-    add("blocks", fmt::format(fmt::runtime(text), 512),
+    add("blocks512", "blocks of 512 bits in a size that assumes evenly filled blocks",
         layout_curve<layouts::blocked>(whole_blocks(size_.bits, 512), size_.probes));
   }
 
@@ -223,6 +226,9 @@ std::vector<fpr_cause> likely_causes(const filter_claim& claim, std::span<const 
   const double slack = 0.02 + 2.0 * size.probes / std::sqrt(static_cast<double>(size.bits));
   std::vector<fit> fits = fits_of(known.take(), levels, slack);
   if (fits.empty()) fits = fits_of(growth_causes(levels), levels, slack);
+  if (fits.empty() && levels.back().measured.rate() > 0.99) {
+    return {{"full", "a full filter: nearly every key is reported as present", levels.back().measured.rate()}};
+  }
   if (fits.empty()) fits = fits_of({fewer_bits(size, levels.back())}, levels, slack);
 
   std::vector<fpr_cause> result;
