@@ -11,6 +11,7 @@
 #   make bench-all        all benchmarks: 100 million lines, 1 billion keys; two hours, 9 GB of disk, 16 GB of memory
 #   make bench-redis      benchmark filters on a Redis server: its processor time, memory and growth; a few minutes
 #   make bench-publish    write the results to docs/performance.md
+#   make audit            measure the filters of other libraries and judge whether they keep their target FPRs
 #   make fuzz             fuzz for FUZZ_SECONDS=600 per target; keeps and reuses what earlier runs found
 #   make format           format the sources with clang-format
 #   make lint             check include layers, formatting and wording; clang-tidy on files that differ from main
@@ -33,7 +34,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 # More tests than processors: many tests wait for servers or the browser.
 export CTEST_PARALLEL_LEVEL = $(shell expr 2 '*' $(JOBS))
 
-.PHONY: build page dist deb demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish fuzz format lint lint-all wheel install clean install-dependencies
+.PHONY: build page dist deb demo check test test-long test-statistics bench bench-quick bench-all bench-redis bench-build bench-publish audit fuzz format lint lint-all wheel install clean install-dependencies
 .NOTPARALLEL:
 .DEFAULT_GOAL := build
 
@@ -110,6 +111,12 @@ bench-redis: bench-build
 
 bench-publish:
 	tools/bench publish
+
+audit:
+	tools/install-dependencies build audit
+	cmake --preset release -D BLOOMERY_BUILD_PAGE=OFF
+	cmake --build --preset release --target bloomery_cli
+	tools/audit
 
 fuzz:
 	tools/install-dependencies build test
