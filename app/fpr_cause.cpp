@@ -58,11 +58,11 @@ class hypotheses {
     size_ = claim.expected.geometry;
     if (!claim.bits_are_known) size_.bits = std::max<std::uint64_t>(textbook_bits(n_, claim.expected.target_fpr), 1);
     ideal_ = static_cast<double>(size_.bits) / static_cast<double>(n_) * std::numbers::ln2;
-    if (!claim.probes_are_known) size_.probes = probes_of(std::round(ideal_));
+    if (!claim.bits_are_known) size_.probes = probes_of(std::round(ideal_));
     add_sizes();
     add_hashes();
     add_missing_bits();
-    add_blocks();
+    if (block_bits_of(claim.expected) == 0) add_blocks();
   }
 
   std::vector<candidate_cause> take() { return std::move(all_); }
@@ -203,7 +203,8 @@ std::vector<fit> fits_of(const std::vector<candidate_cause>& candidates, std::sp
                          double slack) {
   std::vector<fit> fits;
   for (const candidate_cause& candidate : candidates) {
-    fit f{{candidate.code, candidate.text, 0}, 0};
+    constexpr double in_doubt = 2;  // prefers a wrong size to other causes with the same rates
+    fit f{{candidate.code, candidate.text, 0}, candidate.code == "size" ? 0 : in_doubt};
     const bool all = std::all_of(levels.begin(), levels.end(), [&](const fill_level& level) {
       f.cause.fpr = candidate.fpr(level.keys);
       f.deviance += deviance(level.measured, f.cause.fpr);
@@ -224,6 +225,7 @@ std::vector<fpr_cause> likely_causes(const filter_claim& claim, std::span<const 
   const geometry size = known.size();
   // The FPR of a filter varies with its number of set bits.
   const double slack = 0.02 + 2.0 * size.probes / std::sqrt(static_cast<double>(size.bits));
+  if (slack > 1) return {};  // a few keys
   std::vector<fit> fits = fits_of(known.take(), levels, slack);
   if (fits.empty()) fits = fits_of(growth_causes(levels), levels, slack);
   if (fits.empty() && levels.back().measured.rate() > 0.99) {
@@ -235,7 +237,8 @@ std::vector<fpr_cause> likely_causes(const filter_claim& claim, std::span<const 
   for (fit& f : fits) {
     constexpr double indistinguishable = 10;
     const bool is_close = f.deviance < fits.front().deviance + indistinguishable;
-    const bool is_known = !result.empty() && result.front().code == f.cause.code;
+    const bool is_known = !result.empty() && (result.front().code == f.cause.code ||
+                                              std::abs(result.front().fpr - f.cause.fpr) < 0.01 * f.cause.fpr);
     if (is_close && !is_known && result.size() < 2) result.push_back(std::move(f.cause));
   }
   return result;

@@ -167,6 +167,10 @@ class Audit(CommandTest):
         quiet = self.bloomery("analyze", "-q", *options, status=1)
         self.assertEqual((quiet.out, quiet.err), (b"", ""))
 
+    def test_a_verdict_on_few_lookups_claims_little(self) -> None:
+        shown = self.bloomery("analyze", "-n", 100, "-p", "1e-6", "--queries", 1000, "--exec", self.set()).out.decode()
+        self.assertRegex(shown, r"(?m)^verdict +no excess found, but few lookups: measured FPR 0% ")
+
     # ---- historic faults ---------------------------------------------------------------------------------------------
 
     def historic(self, *words: object) -> str:
