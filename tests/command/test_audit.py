@@ -221,6 +221,14 @@ class Audit(CommandTest):
             result = self.audit(f"{historic_filters()} folded 958528 7", "-n", "100k", *size, "--queries", "100k", status=1)
             self.assertEqual(self.cause(result), "half")
 
+    def test_double_hashing_in_a_small_filter_is_found(self) -> None:
+        """It adds about 6n/m^2."""
+        program = f"{historic_filters()} guava64 4800 17"
+        result = self.audit(program, "-n", 200, "-p", "1e-5", "--runs", 3, "--queries", "200k", status=1)
+
+        self.assertEqual(self.cause(result), "double_hashing")
+        self.assertAlmostEqual(result["measured"]["rate"], 1e-5 + 6 * 200 / 4800**2, delta=4e-5)
+
     def test_growth_from_small_layers_is_found(self) -> None:
         """RedisBloom, whose filter of 200,000 keys that grew from 100 takes 24.6 bits per key and has 18 probes in its last layer."""
         bits, probes = map(int, self.historic("redisbloom", 100, 0.01, "fill", 200_000).split())
