@@ -22,7 +22,7 @@ class Adapters(unittest.TestCase):
                 self.assertLessEqual(len(file.readlines()), 20, path)
 
     def test_every_library_is_measured_or_skipped_with_the_reason(self) -> None:
-        tool = [sys.executable, os.path.join(SOURCE, "tools", "audit"), "--queries", "3000"]
+        tool = [sys.executable, os.path.join(SOURCE, "tools", "audit"), "--queries", "10000"]
         ran = subprocess.run(tool, env={**os.environ, "BLOOMERY": COMMAND}, capture_output=True, text=True)
 
         self.assertEqual(ran.returncode, 0, ran.stderr)
