@@ -82,11 +82,11 @@ void add_check(command_line& line) {
   c.option("--column", o.column, "NAME", "look up values of a column of a Parquet file");
   argument& groups =
       c.flag("--row-groups", o.row_groups, "print the row groups to read before each line; with --column");
-  groups.excludes(*c.find("--invert"));
   add_secret(c, o.secret);
   add_now(c, o.now);
   add_no_verify(c, o.pages);
   add_inputs(line, c, o.inputs);
+  for (const char* name : {"--invert", "--csv"}) groups.excludes(*c.find(name));
   add_common(c, o.common, "print nothing; stop at the first selected line");
   add_from_replicas(c, o.server);
   add_on_damage(c, o.server);

@@ -26,10 +26,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bloomery::cli {
 namespace {
+
+constexpr const char* parquet_format = "parquet";  // a container of filters, not a row of file_formats()
 
 struct import_options {
   std::string file;
@@ -54,10 +57,28 @@ struct export_options {
 
 // Many formats store neither the capacity nor the target FPR.
 void add_target(params& p, const import_options& options) {
+  if (options.capacity == 0 || (options.rate && !(*options.rate > 0 && *options.rate < 1))) {
+    throw error(errc::invalid_argument, {"the target is out of range", options.capacity == 0 ? "--capacity" : "--rate",
+                                         "at least one key, and a rate between 0 and 1", "", ""});
+  }
   if (options.capacity) p.capacity = *options.capacity;
   if (options.rate) p.target_fpr = *options.rate;
   if (options.rate && !options.capacity) p.capacity = std::max<std::uint64_t>(keys_within(p, p.target_fpr), 1);
   if (options.capacity && !options.rate) p.target_fpr = expected_fpr(p, p.capacity);
+  if (options.capacity && p.target_fpr >= 1) {
+    throw error(errc::invalid_argument, {"the filter is too small for this number of keys at any false-positive rate",
+                                         "--capacity", "fewer keys", count_text(p.capacity), ""});
+  }
+}
+
+// The count of the file if the bits confirm it, otherwise the estimate from the bits.
+key_counts counts_of(const any_filter& filter, const estimate& keys) {
+  key_counts counts = filter.counts();
+  if (!std::isfinite(keys.value)) return counts;
+  const double by_bits = static_cast<double>(counted_of_estimate(filter.parameters(), keys.value));
+  if (std::abs(static_cast<double>(counts.inserted) - by_bits) > 5 * keys.sigma + 1)
+    counts.inserted = static_cast<std::uint64_t>(by_bits);
+  return counts;
 }
 
 // A filter to be saved, and the format of the file that it is from.
@@ -89,14 +110,15 @@ imported import_parquet(const import_options& options) {
                                   "a row group below " + count_text(groups), count_text(*options.row_group),
                                   "'bloomery info --column' lists the row groups"});
   }
-  imported result{filters.filter(*options.row_group)->clone(), {}, "parquet", ""};
+  imported result{filters.filter(*options.row_group)->clone(), {}, parquet_format, ""};
   result.parameters = result.filter.parameters();
   result.parameters.keys = keys_of(filters.column());
   return result;
 }
 
 imported import_any(const import_options& options) {
-  if (options.format.empty() && is_parquet(options.file)) return import_parquet(options);
+  const bool by_content = options.format.empty() && is_parquet(options.file);
+  if (by_content || options.format == parquet_format) return import_parquet(options);
   if (!options.column.empty() || options.row_group) {
     throw error(errc::invalid_argument,
                 {"this is not a Parquet file", options.file, "", "", "leave out --column and --row-group"});
@@ -118,14 +140,15 @@ exit_status import_file(const import_options& options) {
   params& p = from.parameters;
   add_target(p, options);
   const fill_statistics now = measure_fill(p, filter.bytes());
+  const estimate keys = filter.estimated_keys();
+  const key_counts counts = counts_of(filter, keys);
   if (stop_signal() != 0) throw interrupted();
   point_of_no_return();
-  save_file(options.output, p, filter.bytes(), filter.counts(),
-            create_options{.metadata = from.note, .no_lock = no_lock()});
+  save_file(options.output, p, filter.bytes(), counts, create_options{.metadata = from.note, .no_lock = no_lock()});
 
-  const estimate keys = filter.estimated_keys();
+  const std::string number = std::isfinite(keys.value) ? keys_text(keys, "key") : "all bits set";
   fpr_watch watch(options.output);
-  if (p.capacity > 0) watch.judge(p, now.current_fpr, keys_text(keys, "key"));
+  if (p.capacity > 0) watch.judge(p, now.current_fpr, number);
   if (options.json) {
     nlohmann::ordered_json result = {
         {"filter", options.output},
@@ -141,9 +164,8 @@ exit_status import_file(const import_options& options) {
     add_verdict(result, watch.judgement());
     print_result(result);
   } else if (!options.quiet) {
-    say(fmt::format("{}: imported from format {}: {}; {}; current FPR {}", options.output, from.format, size_text(p),
-                    std::isfinite(keys.value) ? keys_text(keys, "key") : "all bits are set",
-                    rate_text(now.current_fpr)));
+    say(fmt::format("{}: imported from format {}: {}; {}; exact FPR {}", options.output, from.format, size_text(p),
+                    number, rate_text(now.current_fpr)));
   }
   return watch.end();
 }
@@ -199,8 +221,10 @@ void add_import(command_line& line) {
   auto& o = line.options_of(c, import_file);
   c.positional("FILE", o.file, "filter file of another system").required().file();
   c.option("-o,--output", o.output, "FILTER", "new file; an existing filter is replaced").required().file();
+  std::vector<std::string> formats = names_of_formats();
+  formats.emplace_back(parquet_format);
   c.option("--from", o.format, "FORMAT", "format of the file; default: recognized by its content")
-      .one_of(names_of_formats());
+      .one_of(std::move(formats));
   parsed(c, "-n,--capacity", o.capacity, parse_count, "N", "capacity in keys, if the file does not state it");
   parsed(c, "-p,--rate", o.rate, parse_rate, "RATE", "target false-positive rate at this capacity");
   c.option("--column", o.column, "NAME", "column of a Parquet file");

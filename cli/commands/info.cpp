@@ -312,13 +312,27 @@ void check_given(const info_options& options) {
   if (about_filters != nullptr) refuse(what, "--build", "", about_filters);
 }
 
+void refuse_for_parquet(const info_options& options) {
+  const char* const unused = options.check_pages                            ? "--check"
+                             : options.queries                              ? "--queries"
+                             : !options.secret.empty()                      ? "--secret"
+                             : !options.chain.scheme.empty()                ? "--scheme"
+                             : options.chain.capacity                       ? "--capacity"
+                             : options.chain.rate && options.column.empty() ? "--rate"
+                                                                            : nullptr;
+  if (unused == nullptr) return;
+  throw error(errc::invalid_argument,
+              {"this option does not apply to a Parquet file", unused, "", "", std::string("leave out ") + unused});
+}
+
 exit_status info(const info_options& options) {
   check_given(options);
   if (options.build) return info_of_build(options.json);
   if (!redis_address::is_one(options.filter)) end_at_once_when_stopped();  // exchanges with servers are completed
-  const bool is_address = redis_address::is_one(options.filter);
-  if (!is_address && !options.header && is_parquet(options.filter))
+  if (!redis_address::is_one(options.filter) && !options.header && is_parquet(options.filter)) {
+    refuse_for_parquet(options);
     return info_of_parquet({options.filter, options.column, options.chain.rate, options.json});
+  }
   if (!options.column.empty()) {
     throw error(errc::invalid_argument, {"this is not a Parquet file", options.filter, "", "", "leave out --column"});
   }

@@ -6,7 +6,9 @@
 #include "cli/io/output.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/formats.hpp>
 #include <bloomery/mapped_storage.hpp>
+#include <bloomery/parquet.hpp>
 #include <bloomery/redis/address.hpp>
 
 #include <fmt/format.h>
@@ -80,6 +82,12 @@ exit_status info_of_header(const std::string& path, bool json) {
   if (redis_address::is_one(path)) {
     throw error(errc::invalid_argument, {"a filter on servers has no file header", "--header", "a file",
                                          redis_address::parse(path).text(), "leave out --header"});
+  }
+  const file_format* const other = recognize_format(path);
+  if (other != nullptr || is_parquet(path)) {
+    throw error(errc::invalid_argument,
+                {"files of other systems have no header of bloomery", "--header", "a file of bloomery",
+                 "format " + std::string(other == nullptr ? "parquet" : other->name), "leave out --header"});
   }
   const mapped_storage file = mapped_storage::open(path, {.check = file_check::header});
   output out(STDOUT_FILENO, "standard output");

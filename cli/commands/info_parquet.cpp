@@ -51,7 +51,7 @@ void print(const parquet_info_options& options, const json& object, const std::s
 void list_columns(const parquet_info_options& options) {
   const std::vector<parquet_column> columns = parquet_columns(options.file);
   json object = {{"filter", options.file}, {"format", "parquet"}, {"columns", json::array()}};
-  std::string text = line_of("filter", options.file);
+  std::string text = line_of("filter", printable(options.file));
   text += line_of("format", "parquet; --column NAME shows the filters of a column");
   for (const parquet_column& column : columns) {
     const with_filters all = count_filters(column);
@@ -60,11 +60,13 @@ void list_columns(const parquet_info_options& options) {
                                  {"annotation", column.annotation},
                                  {"row_groups", column.row_groups.size()},
                                  {"filters", all.row_groups},
+                                 {"unreadable", column.unreadable.empty() ? json(nullptr) : json(column.unreadable)},
                                  {"bytes", all.bytes}});
     const std::string filters =
-        all.row_groups == 0 ? "no filter"
-                            : fmt::format("filters in {} of {}, {}", count_text(all.row_groups),
-                                          counted(column.row_groups.size(), "row group"), bytes_text(all.bytes));
+        all.row_groups == 0
+            ? (column.unreadable.empty() ? "no filter" : "unreadable filters: " + printable(column.unreadable))
+            : fmt::format("filters in {} of {}, {}", count_text(all.row_groups),
+                          counted(column.row_groups.size(), "row group"), bytes_text(all.bytes));
     text += line_of("column", fmt::format("{}: {}, {}", printable(column.name), type_text(column), filters));
   }
   print(options, object, text);
@@ -120,7 +122,7 @@ exit_status show_column(const parquet_info_options& options) {
                  {"hash", "xxh64"},
                  {"target_rate", options.rate ? json(*options.rate) : json(nullptr)},
                  {"row_groups", json::array()}};
-  std::string text = line_of("filter", options.file);
+  std::string text = line_of("filter", printable(options.file));
   text += line_of("format", "parquet");
   text += line_of("column", fmt::format("{}: {}, {}", printable(column.name), type_text(column),
                                         counted(column.row_groups.size(), "row group")));
@@ -135,7 +137,7 @@ exit_status show_column(const parquet_info_options& options) {
       needless += 1;
       object["row_groups"].push_back(
           {{"row_group", group.number}, {"rows", group.rows}, {"bytes", 0}, {"rate_now", 1.0}});
-      text += line_of(name, counted(group.rows, "row") + ", no filter: it must always be read");
+      text += line_of(name, counted(group.rows, "row") + ", no readable filter: it must always be read");
       continue;
     }
     const group_facts facts = facts_of(*filter, options);
@@ -145,8 +147,8 @@ exit_status show_column(const parquet_info_options& options) {
     text += line_of(name, text_of(group, facts));
   }
   object["needless_reads"] = needless;
-  text += line_of("absent values", fmt::format("cause {:.4g} of {} to be read", needless,
-                                               counted(column.row_groups.size(), "row group")));
+  text += line_of("reads", fmt::format("{:.4g} of {} expected per absent value", needless,
+                                       counted(column.row_groups.size(), "row group")));
   print(options, object, text);
   return broken > 0 ? exit_status::target_missed : exit_status::found;
 }

@@ -41,6 +41,8 @@ void set_chain(redis::open_options& options, const chain_options& chain) {
 
 std::unique_ptr<filter_handle> open_column(const named_filter& wanted) {
   if (!wanted.secret.empty()) refuse("a Parquet file has no secret", "--secret", "leave it out");
+  if (wanted.now) refuse("a Parquet file has no window of time", "--now", "leave it out");
+  check_server_options(wanted.name, wanted.server, {}, wanted.chain);
   if (!wanted.column.empty()) return make_handle(parquet_filters::open(wanted.name, wanted.column));
   throw error(errc::incompatible, {"a Parquet file has a filter per column and row group", wanted.name, "", "",
                                    fmt::format("use 'bloomery info {0}', which lists the columns, 'bloomery check "

@@ -1,7 +1,7 @@
 // Bloom filters in Apache Parquet files: which row groups may contain a value, and with which false-positive rate.
 //
-// A Parquet file has a filter for a column in a row group if its writer was told to make one. A filter has the bits of
-// layout split_block and hash xxh64. docs/formats.md describes the file.
+// A Parquet file has a filter for a column in a row group if its writer was configured to write one. A filter has the
+// bits of layout split_block and hash xxh64. docs/formats.md describes the file.
 #pragma once
 
 #include <bloomery/any_filter.hpp>
@@ -30,6 +30,7 @@ struct parquet_column {
   std::string type;                           ///< the physical type: "BYTE_ARRAY", "INT64"
   std::string annotation;                     ///< the meaning of values: "STRING", "DATE"; empty: none
   std::vector<parquet_row_group> row_groups;  ///< all of the file, in order
+  std::string unreadable;  ///< why the first filter that cannot be read is unreadable; empty: all can be read
 };
 
 /// Whether a file begins as a Parquet file does. @throws error  not_found, not_permitted, not_a_filter, io
@@ -45,7 +46,8 @@ std::vector<parquet_column> parquet_columns(const std::string& path);
 /// Threads: any number may look up.
 class parquet_filters {
  public:
-  /// @throws error  as parquet_columns(); not_found: no such column, or it has no filter
+  /// @throws error  as parquet_columns(); not_found: no such column, or it has no filter; incompatible: two columns
+  ///                have this name, or none of the filters can be read
   static parquet_filters open(const std::string& path, const std::string& column);
 
   parquet_filters(parquet_filters&&) noexcept;

@@ -1,6 +1,8 @@
 // Filter files of other systems: recognition, import and export.
 #include <bloomery/formats.hpp>
 
+#include <bloomery/detail/file_magic.hpp>
+
 #include "filters/any_filter_impl.hpp"
 #include "formats/format_row.hpp"
 #include "platform/posix.hpp"
@@ -42,6 +44,20 @@ heap_storage read_words(const posix::opened& file, std::uint64_t at, std::uint64
   return storage;
 }
 
+[[noreturn]] void refuse_unknown(const formats::head& head, const std::string& path) {
+  const bool is_own =
+      head.byte(0) == filter_magic[0] && head.byte(1) == filter_magic[1] && head.byte(2) == filter_magic[2];
+  const bool is_gzip = head.byte(0) == 0x1F && head.byte(1) == 0x8B;
+  const char* const found = head.file_bytes() == 0 ? "an empty file"
+                            : is_own               ? "a file of bloomery"
+                            : is_gzip              ? "a file compressed by gzip"
+                                                   : "other bytes";
+  throw error(errc::not_a_filter, {"not a filter file of another system", path, "one of " + file_format_names(), found,
+                                   is_own    ? "the file need not be converted"
+                                   : is_gzip ? "decompress it first: gunzip"
+                                             : "name the format to learn which part of the file does not fit"});
+}
+
 const formats::format_row& row_of(std::string_view name) {
   if (const formats::format_row* row = formats::find_format(name)) return *row;
   throw error(errc::invalid_argument,
@@ -78,8 +94,7 @@ any_filter import_filter(const std::string& path, std::string_view format) {
   const formats::head head = head_of(file, path);
   const formats::format_row* row = format.empty() ? formats::recognize(head) : &row_of(format);
   if (row == nullptr) {
-    throw error(errc::not_a_filter, {"not a filter file of another system", path, "one of " + file_format_names(),
-                                     file.bytes == 0 ? "an empty file" : "other bytes", hint::none});
+    refuse_unknown(head, path);
   }
   const formats::contents found = row->read(head);
   params p = found.parameters;
@@ -97,8 +112,8 @@ any_filter import_filter(const std::string& path, std::string_view format) {
                            : storage(formats::mapped_bits(file.file.get(), found.bits_at, bytes_for(bits), path));
   auto made = std::make_unique<any_filter::impl>(std::move(p), std::move(words));
   made->make_read_only();
-  // Other systems count merges differently, so their numbers of keys are estimates.
-  if (found.keys)
+  // Other systems count merges differently, so their numbers of keys are estimates. Each new key sets a bit at least.
+  if (found.keys && *found.keys <= bits)
     *made->counts = {.inserted = *found.keys, .is_estimate = true};
   else
     made->estimate_count();
@@ -113,11 +128,12 @@ void export_filter(const any_filter& filter, const std::string& path, std::strin
   const params& p = filter.parameters();
   if (!formats::has_scheme(row, p.scheme)) {
     throw error(errc::incompatible,
-                {"the format has no filters of this kind", path, "scheme " + std::string(row.schemes),
-                 p.scheme.empty() ? "layout " + p.layout : "scheme " + p.scheme, hint::rebuild_with_scheme});
+                {"the format has no filters of this kind", "format " + std::string(format),
+                 "scheme " + std::string(row.schemes), p.scheme.empty() ? "layout " + p.layout : "scheme " + p.scheme,
+                 hint::rebuild_with_scheme});
   }
   if (!options.metadata.empty() && !row.has_metadata) {
-    throw error(errc::incompatible, {"the format has no room for metadata", path, "no metadata",
+    throw error(errc::incompatible, {"the format does not store metadata", path, "no metadata",
                                      std::to_string(options.metadata.size()) + " bytes", hint::none});
   }
   const std::vector<std::uint8_t> beginning = row.write(p, filter.counts());

@@ -21,14 +21,18 @@ namespace {
 
 constexpr std::uint32_t probes = 8;
 
-// 0 without a filter, or if it cannot be read: encrypted, in another file, or of an unknown algorithm.
+// Why a filter cannot be read: it is encrypted, in another file, or of an unknown algorithm.
+using unreadable = std::optional<error>;
+
+// 0 without a readable filter. Keeps the first reason.
 std::uint64_t filter_bytes_of(const formats::byte_source& source, const formats::parquet_footer& footer,
-                              const formats::parquet_chunk& chunk) {
+                              const formats::parquet_chunk& chunk, unreadable& reason) {
   if (!chunk.filter) return 0;
   try {
     return formats::read_filter_header(source, footer, chunk).bytes;
   } catch (const error& e) {
     if (e.code() != errc::incompatible) throw;
+    if (!reason) reason = e;
     return 0;
   }
 }
@@ -36,11 +40,13 @@ std::uint64_t filter_bytes_of(const formats::byte_source& source, const formats:
 parquet_column column_of(const formats::byte_source& source, const formats::parquet_footer& footer,
                          std::uint64_t number) {
   const formats::parquet_chunk& first = footer.chunks[number];
-  parquet_column column{first.column, formats::name_of(first.type), std::string(first.annotation), {}};
+  parquet_column column{first.column, formats::name_of(first.type), std::string(first.annotation), {}, {}};
+  unreadable reason;
   for (std::uint64_t group = 0; group < footer.row_groups; ++group) {
     const formats::parquet_chunk& chunk = footer.chunks[group * footer.columns + number];
-    column.row_groups.push_back({group, chunk.rows, filter_bytes_of(source, footer, chunk)});
+    column.row_groups.push_back({group, chunk.rows, filter_bytes_of(source, footer, chunk, reason)});
   }
+  if (reason) column.unreadable = reason->what();
   return column;
 }
 
@@ -52,9 +58,21 @@ std::string names_of_columns(const formats::parquet_footer& footer) {
   std::string names;
   for (std::uint64_t i = 0; i < std::min<std::uint64_t>(footer.columns, footer.chunks.size()); ++i) {
     if (i == 20) return names + ", ...";
-    names.append(names.empty() ? "" : ", ").append(footer.chunks[i].column);
+    names.append(names.empty() ? "one of " : ", ").append(footer.chunks[i].column);
   }
-  return names;
+  return names.empty() ? "a file with row groups" : names;
+}
+
+// Each filter is in memory, so filters that share bytes of the file could take any amount of memory.
+void check_overlaps(std::vector<formats::parquet_bitset> bitsets, const std::string& path) {
+  std::sort(bitsets.begin(), bitsets.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  for (std::size_t i = 1; i < bitsets.size(); ++i) {
+    if (bitsets[i - 1].offset + bitsets[i - 1].bytes <= bitsets[i].offset) continue;
+    throw error(errc::damaged,
+                {"two filters of a column overlap", path,
+                 "a filter from byte " + std::to_string(bitsets[i - 1].offset + bitsets[i - 1].bytes) + " on",
+                 std::to_string(bitsets[i].offset), hint::restore_file});
+  }
 }
 
 }  // namespace
@@ -101,28 +119,44 @@ parquet_filters parquet_filters::open(const std::string& path, const std::string
   const auto found = std::find_if(footer.chunks.begin(), footer.chunks.end(),
                                   [&](const formats::parquet_chunk& chunk) { return chunk.column == column; });
   if (found == footer.chunks.end()) {
-    throw error(errc::not_found, {"the file has no such column", path, "one of " + names_of_columns(footer),
-                                  "'" + column + "'", hint::none});
+    throw error(errc::not_found,
+                {"the file has no such column", path, names_of_columns(footer), "'" + column + "'", hint::none});
+  }
+  const auto again = std::find_if(found + 1, footer.chunks.end(), [&](const formats::parquet_chunk& chunk) {
+    return chunk.column == column && chunk.column_number != found->column_number;
+  });
+  if (again != footer.chunks.end()) {
+    throw error(errc::incompatible, {"two columns of the file have this name", path, "one column", "'" + column + "'",
+                                     "rename one of them, since names with dots are ambiguous"});
   }
   auto result = std::make_unique<impl>();
   result->column = column_of(source, footer, found->column_number);
   result->values = *found;
   result->file_bytes = file.bytes;
-  bool has_filter = false;
+  std::vector<formats::parquet_bitset> bitsets;
+  for (const parquet_row_group& group : result->column.row_groups) {
+    if (group.filter_bytes == 0) continue;
+    const formats::parquet_chunk& chunk = footer.chunks[group.number * footer.columns + found->column_number];
+    bitsets.push_back(formats::read_filter_header(source, footer, chunk));
+  }
+  check_overlaps(bitsets, path);
+  auto bits = bitsets.begin();
   for (const parquet_row_group& group : result->column.row_groups) {
     std::optional<any_filter>& filter = result->filters.emplace_back();
     if (group.filter_bytes == 0) continue;
-    has_filter = true;
-    const formats::parquet_chunk& chunk = footer.chunks[group.number * footer.columns + found->column_number];
-    const formats::parquet_bitset bits = formats::read_filter_header(source, footer, chunk);
-    heap_storage bytes(bits.bytes);
-    source.read_all(bits.offset, {bytes.data(), bytes.size()});
+    heap_storage bytes(bits->bytes);
+    source.read_all(bits->offset, {bytes.data(), bytes.size()});
     filter.emplace(params{.layout = std::string(layouts::split_block::name),
                           .hash = std::string(xxh64::name),
-                          .geometry = {8 * bits.bytes, probes}},
+                          .geometry = {8 * bits->bytes, probes}},
                    std::move(bytes));
+    ++bits;
   }
-  if (!has_filter) {
+  if (bitsets.empty() && !result->column.unreadable.empty()) {
+    throw error(errc::incompatible, {"the Bloom filters of the column cannot be read", path + ", column " + column, "",
+                                     result->column.unreadable, hint::none});
+  }
+  if (bitsets.empty()) {
     throw error(errc::not_found, {"the column has no Bloom filter", path + ", column " + column, "", "",
                                   "write the file with Bloom filters for this column"});
   }

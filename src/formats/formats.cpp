@@ -1,4 +1,4 @@
-// The table of formats of other systems, and what their readers share.
+// Table of the formats of other systems, with the checks that their readers share.
 #include "formats/format_row.hpp"
 
 #include <algorithm>
@@ -69,7 +69,12 @@ bool has_scheme(const format_row& row, std::string_view scheme) noexcept {
 }
 
 void reverse_words(std::span<std::uint8_t> words) noexcept {
-  for (std::size_t at = 0; at + 8 <= words.size(); at += 8) std::reverse(words.begin() + at, words.begin() + at + 8);
+  for (std::size_t at = 0; at + 8 <= words.size(); at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, words.data() + at, sizeof word);
+    word = __builtin_bswap64(word);
+    std::memcpy(words.data() + at, &word, sizeof word);
+  }
 }
 
 }  // namespace bloomery::formats

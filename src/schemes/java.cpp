@@ -1,4 +1,4 @@
-// What the filters of Java have in common: whole 64-bit words, and chains of 32-bit hashes.
+// Sizes in whole 64-bit words and chains of 32-bit hashes, common to the schemes of Java libraries.
 #include "schemes/java.hpp"
 
 #include "schemes/schemes.hpp"

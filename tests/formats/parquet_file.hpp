@@ -111,25 +111,31 @@ struct small_parquet {
   std::function<void(thrift_writer&)> first_in_chunk = [](thrift_writer&) {};    ///< fields before 3
   std::function<void(thrift_writer&)> more_in_footer = [](thrift_writer&) {};    ///< fields after 6
   std::int64_t children = 1;
+  std::size_t columns = 1;     ///< of equal names
+  std::size_t row_groups = 1;  ///< whose chunks share the filter
   std::size_t chunks = 1;
   bool has_metadata = true;
 
   bytes footer() const {
     thrift_writer w;
     w.i32(1, 2);
-    w.field(2, t_list).list(2, t_struct);
+    w.field(2, t_list).list(1 + columns, t_struct);
     w.structure(0, [&](thrift_writer& root) { root.binary(4, "root").i32(5, children); });
-    w.structure(0, [&](thrift_writer& leaf) {
-      leaf.i32(1, schema_type).binary(4, "x");
-      more_in_schema(leaf);
-    });
+    for (std::size_t i = 0; i < columns; ++i) {
+      w.structure(0, [&](thrift_writer& leaf) {
+        leaf.i32(1, schema_type).binary(4, "x");
+        more_in_schema(leaf);
+      });
+    }
     w.i64(3, 10);
-    w.field(4, t_list).list(1, t_struct);
-    w.structure(0, [&](thrift_writer& group) {
-      group.field(1, t_list).list(chunks, t_struct);
-      for (std::size_t i = 0; i < chunks; ++i) group.structure(0, [&](thrift_writer& chunk) { fill(chunk); });
-      group.i64(2, 100).i64(3, 10);
-    });
+    w.field(4, t_list).list(row_groups, t_struct);
+    for (std::size_t number = 0; number < row_groups; ++number) {
+      w.structure(0, [&](thrift_writer& group) {
+        group.field(1, t_list).list(chunks, t_struct);
+        for (std::size_t i = 0; i < chunks; ++i) group.structure(0, [&](thrift_writer& chunk) { fill(chunk); });
+        group.i64(2, 100).i64(3, 10);
+      });
+    }
     w.binary(6, "tests");
     more_in_footer(w);
     w.out.push_back(0);
