@@ -253,8 +253,7 @@ void add_plan(command_line& line) {
   auto& o = line.options_of(c, plan);
   add_size(c, o.wanted, true);
   add_preference(c, o.wanted);
-  c.option("--scheme", o.wanted.scheme, "NAME",
-           "parameters of another system ('info --build' lists them)")
+  c.option("--scheme", o.wanted.scheme, "NAME", "parameters of another system ('info --build' lists them)")
       .suggest(scheme_names())
       .not_empty();
   c.flag("--table", o.table, "print typical sizes or, with --prefer, layouts for typical rates");

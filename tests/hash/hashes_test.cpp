@@ -300,9 +300,10 @@ TEST(Xxh64, HasTheReferencesHashes) {
     std::size_t length;
     std::uint64_t seed;
     std::uint64_t hash64;
-  } vectors[] = {{0, 0, 0xEF46DB3751D8E999},   {0, 2654435761, 0xAC75FDA2929B17EF},   {1, 0, 0xE934A84ADB052768},
-                 {1, 2654435761, 0x5014607643A9B4C3}, {4, 0, 0x9136A0DCA57457EE},   {14, 0, 0x8282DCC4994E35C8},
-                 {14, 2654435761, 0xC3BD6BF63DEB6DF0}, {222, 0, 0xB641AE8CB691C174}, {222, 2654435761, 0x20CB8AB7AE10C14A}};
+  } vectors[] = {
+      {0, 0, 0xEF46DB3751D8E999},           {0, 2654435761, 0xAC75FDA2929B17EF}, {1, 0, 0xE934A84ADB052768},
+      {1, 2654435761, 0x5014607643A9B4C3},  {4, 0, 0x9136A0DCA57457EE},          {14, 0, 0x8282DCC4994E35C8},
+      {14, 2654435761, 0xC3BD6BF63DEB6DF0}, {222, 0, 0xB641AE8CB691C174},        {222, 2654435761, 0x20CB8AB7AE10C14A}};
   const std::string all = self_test_bytes(222);
   for (const auto& [length, seed, hash64] : vectors)
     EXPECT_EQ(xxh64{seed}(std::string_view(all).substr(0, length)).hash64, hash64) << length << ", seed " << seed;
