@@ -94,9 +94,9 @@ std::vector<double> fill_and_measure(Filter& filter, std::span<const std::uint64
     }
   }
   finish(filter, in, next, each_batch);
-  std::vector<double> rates;
-  for (const std::uint64_t count : found)
-    rates.push_back(static_cast<double>(count) / static_cast<double>(absent.size()));
+  std::vector<double> rates(found.size());
+  std::transform(found.begin(), found.end(), rates.begin(),
+                 [&](std::uint64_t count) { return static_cast<double>(count) / static_cast<double>(absent.size()); });
   return rates;
 }
 

@@ -43,10 +43,10 @@ class head {
   std::uint64_t file_bytes() const { return file_bytes_; }
 
   std::uint8_t byte(std::size_t at) const { return bytes_[at]; }
-  std::uint32_t u32_big_endian(std::size_t at) const { return __builtin_bswap32(at_<std::uint32_t>(at)); }
-  std::uint64_t u64_big_endian(std::size_t at) const { return __builtin_bswap64(at_<std::uint64_t>(at)); }
-  std::uint64_t u64(std::size_t at) const { return at_<std::uint64_t>(at); }
-  double f64(std::size_t at) const { return at_<double>(at); }
+  std::uint32_t u32_big_endian(std::size_t at) const { return __builtin_bswap32(get<std::uint32_t>(at)); }
+  std::uint64_t u64_big_endian(std::size_t at) const { return __builtin_bswap64(get<std::uint64_t>(at)); }
+  std::uint64_t u64(std::size_t at) const { return get<std::uint64_t>(at); }
+  double f64(std::size_t at) const { return get<double>(at); }
 
   /// @throws error  damaged
   [[noreturn]] void refuse(std::string what, std::string expected, std::string found) const;
@@ -57,7 +57,7 @@ class head {
 
  private:
   template <class T>
-  T at_(std::size_t at) const {
+  T get(std::size_t at) const {
     T value;
     std::memcpy(&value, bytes_.data() + at, sizeof value);
     return value;

@@ -155,14 +155,14 @@ double current_fpr(const geometry& g, const scheme_bits& seen) {
       if (bit < g.bits) ++set[bit % count];
     }
   }
-  const double group_bits = static_cast<double>(g.bits / count);
+  const std::uint64_t group_bits = g.bits / count;
   double sum = 0;
   for (std::uint64_t first = 0; first < count; ++first) {
     double all = 1;
     std::uint64_t group = first;
     for (std::uint32_t i = 0; i < g.probes && all > 0; ++i) {
       group = group * generator % count;
-      all *= static_cast<double>(set[group]) / group_bits;
+      all *= static_cast<double>(set[group]) / static_cast<double>(group_bits);
     }
     sum += all;
   }

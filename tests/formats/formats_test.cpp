@@ -293,13 +293,14 @@ TEST(Formats, RefuseNumbersThatContradictTheLengthOfTheFile) {
                  {"dcso", 16, 8, "target FPR"},
                  {"dcso", 24, 8, "number of probes"},
                  {"dcso", 32, 8, "number of bits"}};
-  for (const auto& [name, at, bytes, words] : numbers) {
-    const std::string whole = content_of(recorded(name + ".filter"s));
+  for (const auto& number : numbers) {
+    const std::string whole = content_of(recorded(number.name + ".filter"s));
     for (const char filling : {'\0', '\xFF'}) {
-      if (filling == 0 && (words == "strategy"s || words == "target FPR"s)) continue;  // both may be 0
-      write_file("changed", whole.substr(0, at) + std::string(bytes, filling) + whole.substr(at + bytes));
-      EXPECT_ERROR(import_filter("changed", name), errc::damaged, words);
-      EXPECT_EQ(recognize_format("changed"), nullptr) << name << ", " << words;
+      if (filling == 0 && (number.words == "strategy"s || number.words == "target FPR"s)) continue;  // both may be 0
+      write_file("changed", whole.substr(0, number.at) + std::string(number.bytes, filling) +
+                                whole.substr(number.at + number.bytes));
+      EXPECT_ERROR(import_filter("changed", number.name), errc::damaged, number.words);
+      EXPECT_EQ(recognize_format("changed"), nullptr) << number.name << ", " << number.words;
     }
   }
 }
