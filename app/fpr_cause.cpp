@@ -78,7 +78,7 @@ class hypotheses {
   void add_sizes() {
     if (claim_.bits_are_known) {
       add("size",
-          fmt::format("too few bits: {} and {} do not reach the target FPR", counted(size_.bits, "bit"),
+          fmt::format("size: {} and {} do not reach the target FPR", counted(size_.bits, "bit"),
                       counted(size_.probes, "probe")),
           base());
     }
@@ -146,7 +146,8 @@ class hypotheses {
   std::vector<candidate_cause> all_;
 };
 
-// Filters that grow consist of layers, whose FPRs add up. The number of layers is unknown, so the curve is fitted.
+// Curves of filters that grow, and of filters of fingerprints. Their numbers of layers or bits are unknown, so the
+// curves are fitted.
 std::vector<candidate_cause> growth_causes(std::span<const fill_level> levels) {
   double hits = 0, lookups = 0, weighted = 0;
   for (const fill_level& level : levels) {
@@ -158,9 +159,11 @@ std::vector<candidate_cause> growth_causes(std::span<const fill_level> levels) {
   const double per_key = hits / weighted;
   if (levels.size() < 3 || hits < 100 || mean > 0.3) return {};
   return {
-      {"layers", "growth: small layers, whose FPRs add up; most of the FPR is reached long before the capacity",
+      {"layers",
+       "growth: the FPR hardly depends on the number of keys, as with small layers, or fingerprints of a fixed table",
        [mean](std::uint64_t) { return mean; }, 0.3},
-      {"equal_layers", "growth by equal layers: each has the target FPR, so the FPR grows with the number of layers",
+      {"equal_layers",
+       "growth: the FPR is proportional to the number of keys, as with equal layers, or short hashes or fingerprints",
        [per_key](std::uint64_t keys) { return per_key * static_cast<double>(keys); }, 0.05}};
 }
 
@@ -179,13 +182,20 @@ candidate_cause fewer_bits(const geometry& size, const fill_level& last) {
           layout_curve<layouts::classic>(bits(high), size.probes), 0.05};
 }
 
-// Twice the logarithm of the likelihood ratio of the measured and the assumed rate.
-double deviance(const measured_rate& m, double rate) {
-  const auto hits = static_cast<double>(m.hits);
-  const double misses = static_cast<double>(m.queries) - hits;
-  const double p = std::clamp(rate, 1e-300, 1 - 1e-16);
-  const auto term = [](double count, double expected) { return count > 0 ? count * std::log(count / expected) : 0; };
-  return 2 * (term(hits, p * static_cast<double>(m.queries)) + term(misses, (1 - p) * static_cast<double>(m.queries)));
+// Relative standard deviation of the FPR among classic filters of this size: the number of set bits varies.
+double deviation_of_filters(const geometry& size, std::uint64_t keys) {
+  const auto bits = static_cast<double>(size.bits);
+  const double load = static_cast<double>(size.probes) * static_cast<double>(keys) / bits;
+  const double clear = std::exp(-load);
+  return size.probes * std::sqrt(clear * (1 - (1 + load) * clear) / bits) / -std::expm1(-load);
+}
+
+// Squared distance of the measured number of false positives from the expected one, in standard deviations.
+double squared_distance(const measured_rate& m, double rate, double deviation) {
+  const double expected = rate * static_cast<double>(m.queries);
+  const double variance = expected * (1 - std::min(rate, 1.0)) + deviation * deviation * expected * expected;
+  const double difference = static_cast<double>(m.hits) - expected;
+  return difference * difference / std::max(variance, 1.0);
 }
 
 bool agrees(const measured_rate& m, double rate, double slack) {
@@ -195,48 +205,58 @@ bool agrees(const measured_rate& m, double rate, double slack) {
 
 struct fit {
   fpr_cause cause;
-  double deviance = 0;
+  double distance = 0;  // sum of the squared distances of all levels, and a penalty
 };
 
 // The causes that agree with all levels, the likeliest first.
-std::vector<fit> fits_of(const std::vector<candidate_cause>& candidates, std::span<const fill_level> levels,
-                         double slack) {
+std::vector<fit> fits_of(const std::vector<candidate_cause>& candidates, const geometry& size,
+                         std::span<const fill_level> levels, double slack, double penalty) {
   std::vector<fit> fits;
   for (const candidate_cause& candidate : candidates) {
-    constexpr double in_doubt = 2;  // prefers a wrong size to other causes with the same rates
-    fit f{{candidate.code, candidate.text, 0}, candidate.code == "size" ? 0 : in_doubt};
+    fit f{{candidate.code, candidate.text, 0}, candidate.code == "size" ? 0 : penalty};
     const bool all = std::all_of(levels.begin(), levels.end(), [&](const fill_level& level) {
       f.cause.fpr = candidate.fpr(level.keys);
-      f.deviance += deviance(level.measured, f.cause.fpr);
+      f.distance += squared_distance(level.measured, f.cause.fpr, deviation_of_filters(size, level.keys));
       return agrees(level.measured, f.cause.fpr, slack + candidate.slack);
     });
     if (all) fits.push_back(std::move(f));
   }
-  std::stable_sort(fits.begin(), fits.end(), [](const fit& a, const fit& b) { return a.deviance < b.deviance; });
+  std::stable_sort(fits.begin(), fits.end(), [](const fit& a, const fit& b) { return a.distance < b.distance; });
   return fits;
 }
 
 }  // namespace
 
 std::vector<fpr_cause> likely_causes(const filter_claim& claim, std::span<const fill_level> levels) {
-  const bool is_slow = claim.expected.geometry.probes > layouts::classic::most_chosen_probes;
-  if (levels.empty() || claim.expected.capacity == 0 || is_slow) return {};
+  constexpr std::uint64_t enough_hits = 50;
+  constexpr double in_doubt = 2;            // prefers a wrong size to other causes with the same rates
+  constexpr double fitted = 3;              // the curve of fewer bits has a fitted number
+  constexpr double indistinguishable = 10;  // of squared distances
+  if (levels.empty() || claim.expected.capacity == 0) return {};
+  const measured_rate& last = levels.back().measured;
+  std::vector<fpr_cause> full;
+  if (last.rate() > 0.99) full = {{"full", "a full filter: nearly every key is reported as present", last.rate()}};
+  if (claim.expected.geometry.probes > layouts::classic::most_chosen_probes || last.hits < enough_hits) return full;
   hypotheses known(claim);
   const geometry size = known.size();
   // The FPR of a filter varies with its number of set bits.
   const double slack = 0.02 + 2.0 * size.probes / std::sqrt(static_cast<double>(size.bits));
-  if (slack > 1) return {};  // a few keys
-  std::vector<fit> fits = fits_of(known.take(), levels, slack);
-  if (fits.empty()) fits = fits_of(growth_causes(levels), levels, slack);
-  if (fits.empty() && levels.back().measured.rate() > 0.99) {
-    return {{"full", "a full filter: nearly every key is reported as present", levels.back().measured.rate()}};
+  if (slack > 1) return full;  // a few keys
+
+  std::vector<fit> fits = fits_of(known.take(), size, levels, slack, in_doubt);
+  if (fits.empty()) fits = fits_of(growth_causes(levels), size, levels, slack, in_doubt);
+  if (fits.empty() && !full.empty()) return full;
+  const std::vector<fit> fewer = fits_of({fewer_bits(size, levels.back())}, size, levels, slack, fitted);
+  if (!fewer.empty()) {
+    if (fits.empty() || fewer.front().distance + indistinguishable < fits.front().distance)
+      return {fewer.front().cause};
+    if (fewer.front().distance < fits.front().distance)
+      fits.insert(fits.begin() + 1, fewer.front());  // neither is certain
   }
-  if (fits.empty()) fits = fits_of({fewer_bits(size, levels.back())}, levels, slack);
 
   std::vector<fpr_cause> result;
   for (fit& f : fits) {
-    constexpr double indistinguishable = 10;
-    const bool is_close = f.deviance < fits.front().deviance + indistinguishable;
+    const bool is_close = f.distance < fits.front().distance + indistinguishable;
     const bool is_known = !result.empty() && (result.front().code == f.cause.code ||
                                               std::abs(result.front().fpr - f.cause.fpr) < 0.01 * f.cause.fpr);
     if (is_close && !is_known && result.size() < 2) result.push_back(std::move(f.cause));

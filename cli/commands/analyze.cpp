@@ -136,7 +136,7 @@ experiment experiment_for(const analyze_options& options, const distinct_lines& 
   if (is_audit) e.points = quarters_of(capacity);
   const std::uint64_t usual = is_audit ? queries_of_audit(e) : std::min(enough, sane_queries(e));
   e.queries = !options.inputs.files.empty() ? queries_of_lines(options, e, usual) : options.queries.value_or(usual);
-  if (e.queries < enough && !options.queries && !options.common.quiet) {
+  if (e.queries < enough && !options.queries && !options.common.quiet && !is_audit) {
     say(fmt::format(
         "note: at {} each run expects about {:.2g} false positives among {} absent keys; {} would give {:.0f}",
         rate_text(e.filter.target_fpr), e.filter.target_fpr * static_cast<double>(e.queries), count_text(e.queries),

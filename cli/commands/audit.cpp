@@ -101,6 +101,11 @@ std::string verdict_of(const audit_findings& f) {
     return painted("above target", tone::bad, STDOUT_FILENO) +
            fmt::format(": measured FPR {}, target {}", rate_with_interval(f.measured()), rate_text(j.target));
   }
+  if (j.verdict == fpr_verdict::no_target || j.target >= 1) return "no target FPR";
+  if (j.verdict == fpr_verdict::within_chance && f.measured().within().low > j.target) {
+    return fmt::format("inconclusive: above target, but perhaps by chance; use --runs: measured FPR {}, target {}",
+                       rate_with_interval(f.measured()), rate_text(j.target));
+  }
   // With fewer expected false positives, only a gross excess would be noticed.
   constexpr double enough = 10;
   if (j.target * static_cast<double>(f.measured().queries) < enough) {
@@ -134,7 +139,8 @@ std::string text_of(const audit_options& options, const making_options& wanted, 
     line(&cause == &f.causes.front() ? "likely cause" : "or",
          fmt::format("{} (FPR {})", cause.text, rate_text(cause.fpr)));
   }
-  if (f.judgement.is_broken() && f.causes.empty()) line("likely cause", "none of those in docs/audit.md fits");
+  if (f.judgement.is_broken() && f.causes.empty())
+    line("likely cause", "none found; docs/audit.md lists the known causes");
   return text;
 }
 

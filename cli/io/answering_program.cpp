@@ -56,11 +56,12 @@ void answering_program::send(lines of, std::span<const std::string_view> keys) {
   }
   sent_ += keys.size();
   pending_.push_back(std::move(of));
-  while (unwritten_.size() - written_ > most_unwritten) exchange();
+  if (ended_) require_all();
+  while (unwritten_.size() - written_ > most_unwritten && !ended_) exchange();
 }
 
 void answering_program::finish() {
-  while (written_ < unwritten_.size() && !deaf_) exchange();
+  while (written_ < unwritten_.size() && !input_closed_ && !ended_) exchange();
   child_.close_input();
   while (!ended_) exchange();
   require_all();
@@ -75,14 +76,18 @@ void answering_program::finish() {
 void answering_program::refuse_hang() const {
   const std::string time = app::duration_text(static_cast<std::uint64_t>(patience_.count()));
   const char* const hint = "give a longer --timeout if the program is slow";
-  if (answered_ == sent_) refuse("the program did not exit", "its exit within " + time, "a running program", hint);
+  if (answered_ == sent_) {
+    const bool has_exited = child_.exit_code().has_value();
+    refuse(has_exited ? "a descendant of the program keeps its output open" : "the program did not exit",
+           "the end within " + time, has_exited ? "an open pipe" : "a running program", hint);
+  }
   refuse(fmt::format("no answer{} for {}", next_line(), time), "one line per line of input", "nothing", hint);
 }
 
 // Writes and reads what the pipes allow; waits if they allow nothing.
 void answering_program::exchange() {
-  const bool has_lines = written_ < unwritten_.size() && !deaf_;
-  std::array<pollfd, 3> ends = {{{child_.output(), POLLIN, 0},
+  const bool has_lines = written_ < unwritten_.size() && !input_closed_;
+  std::array<pollfd, 3> ends = {{{ended_ ? -1 : child_.output(), POLLIN, 0},
                                  {has_lines ? child_.input() : -1, POLLOUT, 0},
                                  {app::stop_descriptor(), POLLIN, 0}}};
   const auto most = static_cast<int>(std::min<std::chrono::milliseconds::rep>(patience_.count(), INT_MAX));
@@ -100,7 +105,7 @@ void answering_program::write_some() {
   if (count < 0) {
     if (errno == EAGAIN || errno == EINTR) return;
     if (errno != EPIPE) fail("write to", command_);
-    deaf_ = true;  // it may still answer; the end of its output shows whether it answered everything
+    input_closed_ = true;  // it may still answer; the end of its output shows whether it answered everything
     return;
   }
   written_ += static_cast<std::size_t>(count);

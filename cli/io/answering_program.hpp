@@ -71,10 +71,10 @@ class answering_program final : public app::remote_filter {
   std::uint64_t sent_ = 0;      // lines
   std::uint64_t answered_ = 0;  // lines
   std::string unwritten_;
-  std::size_t written_ = 0;  // bytes of unwritten_ that are written
-  std::string unfinished_;   // the beginning of a line of output
-  bool deaf_ = false;        // the program has closed its input
-  bool ended_ = false;       // the program has closed its output
+  std::size_t written_ = 0;    // bytes of unwritten_ that are written
+  std::string unfinished_;     // the beginning of a line of output
+  bool input_closed_ = false;  // the program has closed its input
+  bool ended_ = false;         // the program has closed its output
 };
 
 }  // namespace bloomery::cli

@@ -46,6 +46,8 @@ TEST(FprCause, NamesTheFaultWhoseFormulaGivesTheRates) {
   EXPECT_EQ(likeliest(claim(0.01), [&](double keys) { return bloom(m / 2, 7, keys); }), "half");
   EXPECT_EQ(likeliest(claim(0.01), [&](double keys) { return bloom(9.0 * n, 6, keys); }), "rounding");
   EXPECT_EQ(likeliest(claim(0.01), [&](double keys) { return bloom(0.8 * m, 7, keys); }), "fewer_bits");
+  // Blocks in a size for filters without blocks have nearly this FPR at capacity, but a higher one before.
+  EXPECT_EQ(likeliest(claim(0.01), [&](double keys) { return bloom(0.91 * m, 7, keys); }), "fewer_bits");
   EXPECT_EQ(likeliest(claim(0.01), [](double) { return 0.012; }), "layers");
   EXPECT_EQ(likeliest(claim(0.01), [](double keys) { return 0.03 * keys / n; }), "equal_layers");
   EXPECT_EQ(likeliest(claim(0.01), [](double) { return 1.0; }), "full");
@@ -64,6 +66,12 @@ TEST(FprCause, NamesGivenSizesThatAreTooSmallOrOnlyPartlyUsed) {
   EXPECT_EQ(likeliest(claim(0.01, {800'000, 6}), of(800'000, 6)), "size");
   EXPECT_EQ(likeliest(claim(1e-5, {std::uint64_t{1} << 33, 1}), of(0x1p31, 1)), "reach31");
   EXPECT_EQ(likeliest(claim(1e-5, {std::uint64_t{1} << 35, 1}), of(0x1p32, 1)), "reach32");
+}
+
+TEST(FprCause, NamesNothingForAFewFalsePositives) {
+  const std::vector<fill_level> levels = {{n / 2, {1000, 0}}, {n, {1000, 49}}};
+
+  EXPECT_TRUE(likely_causes(claim(0.01), levels).empty());
 }
 
 TEST(FprCause, NamesNothingThatDisagreesWithALevel) {

@@ -269,8 +269,13 @@ class Audit(CommandTest):
             with self.subTest(program=program):
                 line = f"echo $$ > pid; {program}"
                 ended = self.bloomery("analyze", "-n", 1000, "-p", "1%", "--timeout", "500ms", "--exec", line, status=2)
-                self.assertRegex(ended.err, r"no answer to line .* for 500 ms: .* longer --timeout|the program did not exit: expected its exit within 500 ms")
+                self.assertRegex(ended.err, r"no answer to line .* for 500 ms: .* longer --timeout|the program did not exit: expected the end within 500 ms")
                 self.assertFalse(is_alive(int(self.read("pid"))))
+
+    def test_a_program_that_answers_ahead_and_reads_nothing_is_stopped(self) -> None:
+        line = "yes 1 | head -n 9000; exec > /dev/null; sleep 1000"
+        ended = self.bloomery("analyze", "-n", 1000, "-p", "1%", "--queries", 1750, "--timeout", "500ms", "--exec", line, status=2)
+        self.assertIn("the program did not exit", ended.err)
 
     def test_an_interrupt_ends_the_program_too(self) -> None:
         process = self.start("analyze", "-n", "1M", "-p", "1%", "--exec", "echo $$ > pid; sleep 1000 & echo $! >> pid; wait")
