@@ -369,11 +369,20 @@ std::unique_ptr<filter_handle> make_scalable_handle(params p) {
 
 namespace {
 
+// The format of a file of another system. Without the readers of these formats, a WebAssembly module takes less space.
+const file_format* foreign_format([[maybe_unused]] const std::string& path) {
+#if defined(__EMSCRIPTEN__)
+  return nullptr;
+#else
+  return recognize_format(path);
+#endif
+}
+
 format::open_file open_own(const std::string& path, const open_options& options) {
   try {
     return format::open(path, options);
   } catch (const error& e) {
-    const file_format* const other = e.code() == errc::not_a_filter ? recognize_format(path) : nullptr;
+    const file_format* const other = e.code() == errc::not_a_filter ? foreign_format(path) : nullptr;
     if (other == nullptr) throw;
     throw error(errc::incompatible, {"files of other systems are opened for reading only", path, "a file of bloomery",
                                      "format " + std::string(other->name), hint::import_first});
@@ -393,7 +402,7 @@ std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_o
   const bool writes = options.mode == access::read_write;
 #endif
   if (!writes && format::is_layers_file(path)) return make_handle(layered_filter::open(path, options));
-  if (const file_format* const other = writes ? nullptr : recognize_format(path)) {
+  if (const file_format* const other = writes ? nullptr : foreign_format(path)) {
     if (options.secret)
       throw error(errc::incompatible, {"the filter is not keyed", path, "", "", hint::leave_out_the_secret});
     return std::make_unique<in_place_handle>(import_filter(path, other->name), false, path);
