@@ -316,7 +316,6 @@ void refuse_for_parquet(const info_options& options) {
   const char* const unused = options.check_pages                            ? "--check"
                              : options.queries                              ? "--queries"
                              : !options.secret.empty()                      ? "--secret"
-                             : !options.chain.scheme.empty()                ? "--scheme"
                              : options.chain.capacity                       ? "--capacity"
                              : options.chain.rate && options.column.empty() ? "--rate"
                                                                             : nullptr;
@@ -329,7 +328,8 @@ exit_status info(const info_options& options) {
   check_given(options);
   if (options.build) return info_of_build(options.json);
   if (!redis_address::is_one(options.filter)) end_at_once_when_stopped();  // exchanges with servers are completed
-  if (!redis_address::is_one(options.filter) && !options.header && is_parquet(options.filter)) {
+  const bool is_chain = !options.chain.scheme.empty();
+  if (!redis_address::is_one(options.filter) && !is_chain && !options.header && is_parquet(options.filter)) {
     refuse_for_parquet(options);
     return info_of_parquet({options.filter, options.column, options.chain.rate, options.json});
   }

@@ -42,7 +42,6 @@ void set_chain(redis::open_options& options, const chain_options& chain) {
 std::unique_ptr<filter_handle> open_column(const named_filter& wanted) {
   if (!wanted.secret.empty()) refuse("a Parquet file has no secret", "--secret", "leave it out");
   if (wanted.now) refuse("a Parquet file has no window of time", "--now", "leave it out");
-  check_server_options(wanted.name, wanted.server, {}, wanted.chain);
   if (!wanted.column.empty()) return make_handle(parquet_filters::open(wanted.name, wanted.column));
   throw error(errc::incompatible, {"a Parquet file has a filter per column and row group", wanted.name, "", "",
                                    fmt::format("use 'bloomery info {0}', which lists the columns, 'bloomery check "
@@ -59,9 +58,9 @@ std::string shown_name(const std::string& name) {
 std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mode, bool to_remove) {
   const bool writes = mode == access::read_write;
   const bool is_address = redis_address::is_one(wanted.name);
+  check_server_options(wanted.name, wanted.server, {}, wanted.chain);
   if (!is_address && !writes && is_parquet(wanted.name)) return open_column(wanted);
   if (!wanted.column.empty()) refuse("this is not a Parquet file", "--column", "leave out --column");
-  check_server_options(wanted.name, wanted.server, {}, wanted.chain);
   redis::open_options options;
   options.mode = mode;
   options.check = writes ? file_check::payload : wanted.check;
