@@ -7,6 +7,7 @@
 
 #include <bloomery/layout.hpp>
 #include <bloomery/processors.hpp>
+#include <bloomery/scheme.hpp>
 
 #include <gtest/gtest.h>
 
@@ -76,11 +77,11 @@ inline std::vector<json> all_kinds(std::uint64_t keys) {
       }
     }
   }
-  for (const char* scheme :
-       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl"}) {
-    // Guava's filters consist of whole words; the others need not be whole bytes.
-    const std::uint64_t bits = std::string(scheme) == "guava" ? (8 * keys + 63) / 64 * 64 : 8 * keys + 5;
-    kinds.push_back({{"scheme", scheme}, {"capacity", keys}, {"bits", bits}, {"probes", 4}});
+  for (const bloomery::scheme& scheme : bloomery::schemes()) {
+    // The filters of Java libraries consist of whole words; the others need not be whole bytes.
+    const bool whole_words = scheme.name.starts_with("guava") || scheme.name.starts_with("spark");
+    const std::uint64_t bits = whole_words ? (8 * keys + 63) / 64 * 64 : 8 * keys + 5;
+    kinds.push_back({{"scheme", scheme.name}, {"capacity", keys}, {"bits", bits}, {"probes", 4}});
   }
   for (const char* layout : {"sliding", "sliding64"}) {
     kinds.push_back({{"layout", layout}, {"capacity", keys}, {"rate", 0.05}, {"window_keys", keys}});
