@@ -28,6 +28,9 @@ struct file_format {
 };
 
 /// All formats: guava, spark, dcso, bits_and_blooms.
+///
+/// Example:
+///     for (const file_format& format : file_formats()) assert(find_file_format(format.name) == &format);
 std::span<const file_format> file_formats() noexcept;
 
 /// The format with this name, or null.

@@ -33,17 +33,38 @@ struct parquet_column {
   std::string unreadable;  ///< why the first filter that cannot be read is unreadable; empty: all can be read
 };
 
-/// Whether a file begins as a Parquet file does. @throws error  not_found, not_permitted, not_a_filter, io
+/// Whether a file begins as a Parquet file does.
+/// @throws error  not_found, not_permitted, not_a_filter (a directory, a device), io
+///
+/// Example:
+///     any_filter(complete({.capacity = 1000, .target_fpr = 0.01})).save("some.bloom");
+///     assert(!is_parquet("some.bloom"));
 bool is_parquet(const std::string& path);
 
 /// All columns of a file, with and without filters. Reads the footer and the headers of the filters, but no filter.
 /// @throws error  not_found, not_permitted, io; not_a_filter: not a Parquet file; damaged, too_large; incompatible: the
 ///                footer is encrypted
+///
+/// Example:
+///     const auto count_columns_with_filters = [](const std::string& path) {
+///       std::size_t count = 0;
+///       for (const parquet_column& column : parquet_columns(path)) {
+///         if (!column.row_groups.empty() && column.row_groups[0].filter_bytes > 0) ++count;
+///       }
+///       return count;
+///     };
+///     static_cast<void>(count_columns_with_filters);
 std::vector<parquet_column> parquet_columns(const std::string& path);
 
 /// The filters of a column, in memory.
 ///
 /// Threads: any number may look up.
+///
+/// Example:
+///     const auto row_groups_to_read = [](const std::string& path, std::uint64_t user_id) {
+///       return parquet_filters::open(path, "user_id").row_groups_with(std::to_string(user_id));
+///     };
+///     static_cast<void>(row_groups_to_read);
 class parquet_filters {
  public:
   /// @throws error  as parquet_columns(); not_found: no such column, or it has no filter; incompatible: two columns
@@ -76,7 +97,13 @@ class parquet_filters {
 };
 
 /// A handle for lookups: contains() is true if any row group may contain the value. Each row group is a layer of
-/// info().
+/// info(). Values are given as text, whatever the type of the column.
+///
+/// Example:
+///     const auto may_contain = [](const std::string& path, const std::string& name) {
+///       return make_handle(parquet_filters::open(path, "name"))->contains(name);
+///     };
+///     static_cast<void>(may_contain);
 std::unique_ptr<filter_handle> make_handle(parquet_filters filters);
 
 /// The filters behind a handle; null for all others.
