@@ -75,10 +75,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   works([&] { recognized = recognize_format(file.path()); });
   std::size_t readers = 0;
   for (const formats::format_row& row : formats::format_rows()) {
-    const bool reads = works([&] { compare(import_filter(file.path(), row.name), {data, size}, row); });
+    const bool reads = works([&] {
+      const any_filter filter = import_filter(file.path(), row.name);
+      if (row.read_layers == nullptr) compare(filter, {data, size}, row);  // otherwise see redisbloom_fuzz.cpp
+    });
     readers += reads ? 1 : 0;
     if (reads) require(recognized != nullptr, "a file with a reader is recognized");
-    if (!reads) require(recognized == nullptr || recognized->name != row.name, "a recognized format has a reader");
+    if (!reads && row.read_layers == nullptr)
+      require(recognized == nullptr || recognized->name != row.name, "a recognized format has a reader");
   }
   require(readers <= 1, "no file is of two formats");
   require(readers == 0 || works([&] { open_filter(file.path()); }), "a file with a reader opens through a handle");
@@ -94,6 +98,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   const auto rows = formats::format_rows();
   if (!random.often(50)) return size;
   const formats::format_row& row = rows[random.below(rows.size())];
+  if (row.read_layers != nullptr) return size;
   params p;
   for (const scheme& candidate : schemes()) {
     if (formats::has_scheme(row, candidate.name) && (p.scheme.empty() || random.often(50))) p.scheme = candidate.name;

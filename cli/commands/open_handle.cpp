@@ -89,14 +89,16 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
     throw error(e.code(), text);
   }
 
-  if (!wanted.takes_layers && layered_filter_of(*filter) != nullptr) {
+  const capabilities can = filter->capabilities();
+  if (!wanted.takes_layers && filter->local() == nullptr && !can.is_remote) {
+    const bool is_own = layered_filter_of(*filter) != nullptr;
     throw error(
         errc::incompatible,
         {filter->parameters().has_window() ? "this file contains the slices of a shared sliding-window filter"
                                            : "this file contains the layers of a scalable filter",
-         wanted.name, "a filter of one layer", "several layers", "use it with check, explain, info, verify or push"});
+         wanted.name, "a filter of one layer", "several layers",
+         is_own ? "use it with check, explain, info, verify or push" : "use it with check, explain, info or verify"});
   }
-  const capabilities can = filter->capabilities();
   if (wanted.now && !filter->parameters().window().by_time()) {
     throw error(errc::invalid_argument,
                 {"the filter has no window of time", "--now", "", kind_text(filter->parameters()), "leave out --now"});

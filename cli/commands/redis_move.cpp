@@ -219,6 +219,10 @@ exit_status push(const push_options& options) {
   const std::unique_ptr<filter_handle> file =
       open_handle({.name = options.file, .secret = options.secret, .check = file_check::payload, .takes_layers = true});
   if (const layered_filter* const layers = layered_filter_of(*file)) return push_layers(*layers, address, options);
+  if (file->local() == nullptr) {
+    throw error(errc::incompatible, {"a shared filter has other bits than the layers of this file", options.file, "",
+                                     "", "build it from the keys: bloomery build -o " + address.text()});
+  }
   const any_filter& filter = *file->local();
   const auto [to, made] = put_on_servers(address, filter, shared_like(filter, options.file, options.sharing),
                                          options.sharing, options.server, options.secret);

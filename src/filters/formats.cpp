@@ -3,8 +3,11 @@
 
 #include <bloomery/detail/file_magic.hpp>
 
+#include "file/mapping.hpp"
 #include "filters/any_filter_impl.hpp"
+#include "filters/foreign_file.hpp"
 #include "formats/format_row.hpp"
+#include "formats/rdb.hpp"
 #include "platform/posix.hpp"
 
 #include <algorithm>
@@ -44,7 +47,7 @@ heap_storage read_words(const posix::opened& file, std::uint64_t at, std::uint64
   return storage;
 }
 
-[[noreturn]] void refuse_unknown(const formats::head& head, const std::string& path) {
+[[noreturn]] void refuse_unknown(const formats::head& head) {
   const bool is_own =
       head.byte(0) == filter_magic[0] && head.byte(1) == filter_magic[1] && head.byte(2) == filter_magic[2];
   const bool is_gzip = head.byte(0) == 0x1F && head.byte(1) == 0x8B;
@@ -52,10 +55,11 @@ heap_storage read_words(const posix::opened& file, std::uint64_t at, std::uint64
                             : is_own               ? "a file of bloomery"
                             : is_gzip              ? "a file compressed by gzip"
                                                    : "other bytes";
-  throw error(errc::not_a_filter, {"not a filter file of another system", path, "one of " + file_format_names(), found,
-                                   is_own    ? "the file need not be converted"
-                                   : is_gzip ? "decompress it first: gunzip"
-                                             : "name the format to learn which part of the file does not fit"});
+  throw error(errc::not_a_filter,
+              {"not a filter file of another system", head.path(), "one of " + file_format_names(), found,
+               is_own    ? "the file need not be converted"
+               : is_gzip ? "decompress it first: gunzip"
+                         : "name the format to learn which part of the file does not fit"});
 }
 
 const formats::format_row& row_of(std::string_view name) {
@@ -64,7 +68,24 @@ const formats::format_row& row_of(std::string_view name) {
               {"unknown format", "format", "one of " + file_format_names(), "'" + std::string(name) + "'", hint::none});
 }
 
+const formats::format_row& row_of(const formats::head& head, std::string_view format) {
+  if (!format.empty()) return row_of(format);
+  if (const formats::format_row* row = formats::recognize(head)) return *row;
+  refuse_unknown(head);
+}
+
 }  // namespace
+
+foreign_file::foreign_file(const std::string& path, std::string_view format)
+    : file(posix::open_regular(path, false)),
+      head(head_of(file, path)),
+      row(&row_of(head, format)),
+      found(row->read(head)) {}
+
+std::vector<formats::stored_layer> foreign_file::read_layers() const {
+  const mapping whole(file.file.get(), file.bytes, false, head.path());
+  return row->read_layers(head, {whole.at, static_cast<std::size_t>(file.bytes)});
+}
 
 std::span<const file_format> file_formats() noexcept {
   static const auto rows = [] {
@@ -90,26 +111,29 @@ const file_format* recognize_format(const std::string& path) {
 }
 
 any_filter import_filter(const std::string& path, std::string_view format) {
-  const posix::opened file = posix::open_regular(path, false);
-  const formats::head head = head_of(file, path);
-  const formats::format_row* row = format.empty() ? formats::recognize(head) : &row_of(format);
-  if (row == nullptr) {
-    refuse_unknown(head, path);
-  }
-  const formats::contents found = row->read(head);
+  const foreign_file from(path, format);
+  const auto& [file, head, row, found] = from;
   params p = found.parameters;
   check_known(p, path);
+  if (found.layers > 1) {
+    throw error(errc::incompatible,
+                {"the filter has grown, and its layers cannot be converted", path, "1 layer",
+                 std::to_string(found.layers) + " layers",
+                 "look up keys in this file, or add all keys to a filter with enough capacity (BF.RESERVE)"});
+  }
   const std::uint64_t bits = p.geometry.bits;
   file_info info{
       .parameters = p, .counts = {}, .metadata = {}, .file_bytes = file.bytes, .format = std::string(row->name)};
-  const std::uint64_t end = found.bits_at + 8 * formats::words_for(bits);
-  info.metadata.resize(static_cast<std::size_t>(file.bytes - end));
-  read_exactly(file, {reinterpret_cast<std::uint8_t*>(info.metadata.data()), info.metadata.size()}, end, path);
-
+  if (row->has_metadata) {
+    const std::uint64_t end = found.bits_at + 8 * formats::words_for(bits);
+    info.metadata.resize(static_cast<std::size_t>(file.bytes - end));
+    read_exactly(file, {reinterpret_cast<std::uint8_t*>(info.metadata.data()), info.metadata.size()}, end, path);
+  }
   const bool reversed = row->order == formats::byte_order::big_endian;
   using storage = decltype(any_filter::impl::storage);
-  storage words = reversed ? storage(read_words(file, found.bits_at, bits, path))
-                           : storage(formats::mapped_bits(file.file.get(), found.bits_at, bytes_for(bits), path));
+  storage words = row->read_layers != nullptr ? storage(std::move(from.read_layers().front().words))
+                  : reversed                  ? storage(read_words(file, found.bits_at, bits, path))
+                             : storage(formats::mapped_bits(file.file.get(), found.bits_at, bytes_for(bits), path));
   auto made = std::make_unique<any_filter::impl>(std::move(p), std::move(words));
   made->make_read_only();
   // Other systems count merges differently, so their numbers of keys are estimates. Each new key sets a bit at least.
@@ -139,7 +163,12 @@ void export_filter(const any_filter& filter, const std::string& path, std::strin
   const std::vector<std::uint8_t> beginning = row.write(p, filter.counts());
   filter.verify();
   posix::replacement file(path, {.replace = options.replace, .lock = posix::locking::if_possible});
-  posix::write_all(file.fd(), beginning, path);
+  std::uint64_t crc = 0;
+  const auto append = [&](std::span<const std::uint8_t> some) {
+    if (row.write_end != nullptr) crc = rdb::crc64(crc, some);
+    posix::write_all(file.fd(), some, path);
+  };
+  append(beginning);
   const std::span<const std::uint8_t> bytes = filter.bytes();
   const std::uint64_t file_bytes = 8 * formats::words_for(p.geometry.bits);
   std::vector<std::uint8_t> slice;
@@ -148,10 +177,10 @@ void export_filter(const any_filter& filter, const std::string& path, std::strin
     const auto some = bytes.subspan(done, std::min<std::uint64_t>(slice.size(), bytes.size() - done));
     std::copy(some.begin(), some.end(), slice.begin());
     if (row.order == formats::byte_order::big_endian) formats::reverse_words(slice);
-    posix::write_all(file.fd(), slice, path);
+    append(slice);
   }
-  posix::write_all(file.fd(), {reinterpret_cast<const std::uint8_t*>(options.metadata.data()), options.metadata.size()},
-                   path);
+  append({reinterpret_cast<const std::uint8_t*>(options.metadata.data()), options.metadata.size()});
+  if (row.write_end != nullptr) append(row.write_end(filter.counts(), crc));
   file.publish(options.sync);
 }
 

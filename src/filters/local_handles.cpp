@@ -17,6 +17,7 @@
 #include "file/open_file.hpp"
 #include "filters/explain.hpp"
 #include "filters/facts.hpp"
+#include "filters/foreign_layers.hpp"
 #include "filters/hash_keys.hpp"
 #include "filters/merging.hpp"
 
@@ -405,6 +406,7 @@ std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_o
   if (const file_format* const other = writes ? nullptr : foreign_format(path)) {
     if (options.secret)
       throw error(errc::incompatible, {"the filter is not keyed", path, "", "", hint::leave_out_the_secret});
+    if (auto layers = open_foreign_layers(path, other->name)) return layers;
     return std::make_unique<in_place_handle>(import_filter(path, other->name), false, path);
   }
   std::optional<format::open_file> file = open_own(path, options);

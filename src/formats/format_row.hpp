@@ -5,6 +5,7 @@
 #include <bloomery/error.hpp>
 #include <bloomery/params.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -31,16 +32,28 @@ struct contents {
   params parameters;
   std::uint64_t bits_at = 0;               ///< offset of the first word
   std::optional<std::uint64_t> keys = {};  ///< as counted by the other system
+  std::uint64_t layers = 1;                ///< a filter that has grown has several; the parameters are of the first
+};
+
+/// A filter that was read, or a layer of one that has grown.
+struct stored_layer {
+  params parameters;
+  heap_storage words;
+  std::uint64_t keys = 0;  ///< as counted by the other system
 };
 
 /// The beginning of a file. Numbers beyond its end are 0, so readers check the length once they know it.
 class head {
  public:
-  static constexpr std::size_t most_bytes = 64;  ///< no format needs more
+  static constexpr std::size_t most_bytes = 4096;  ///< redisbloom_chunks needs 53 for each layer
 
   head(std::span<const std::uint8_t> bytes, std::uint64_t file_bytes, std::string path);
 
   std::uint64_t file_bytes() const { return file_bytes_; }
+  const std::string& path() const { return path_; }
+  std::span<const std::uint8_t> bytes() const {
+    return std::span(bytes_).first(static_cast<std::size_t>(std::min<std::uint64_t>(most_bytes, file_bytes_)));
+  }
 
   std::uint8_t byte(std::size_t at) const { return bytes_[at]; }
   std::uint32_t u32_big_endian(std::size_t at) const { return __builtin_bswap32(get<std::uint32_t>(at)); }
@@ -82,12 +95,22 @@ struct format_row {
   std::vector<std::uint8_t> (*write)(const params& p, const key_counts& counts);
 
   bool has_metadata = false;  ///< the user's own bytes may follow the words
+
+  /// Reads the words of all layers, for formats whose words are not a part of the file. Requires a file that read()
+  /// accepts, and all of its bytes. Null: the words begin at contents::bits_at. @throws error  damaged
+  std::vector<stored_layer> (*read_layers)(const head& file, std::span<const std::uint8_t> bytes) = nullptr;
+
+  /// The bytes after the words. Null: there are none.
+  /// @param crc  CRC-64 of all bytes before, see rdb.hpp
+  std::vector<std::uint8_t> (*write_end)(const key_counts& counts, std::uint64_t crc) = nullptr;
 };
 
 extern const format_row guava_row;
 extern const format_row spark_row;
 extern const format_row dcso_row;
 extern const format_row bits_and_blooms_row;
+extern const format_row redisbloom_row;
+extern const format_row redisbloom_chunks_row;
 
 constexpr std::uint64_t words_for(std::uint64_t bits) { return bits / 64 + (bits % 64 != 0); }
 
@@ -97,7 +120,8 @@ std::span<const format_row> format_rows() noexcept;
 /// The row with this name, or null.
 const format_row* find_format(std::string_view name) noexcept;
 
-/// The row whose reader accepts the file; null for files of bloomery and for unknown files.
+/// The row whose reader accepts the file, or finds that it is of this format but incompatible; null for files of
+/// bloomery and for unknown files.
 const format_row* recognize(const head& file) noexcept;
 
 /// Whether the format has filters of this scheme.

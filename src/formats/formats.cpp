@@ -37,7 +37,8 @@ void head::check_length(std::uint64_t bits_at, std::uint64_t words, bool has_met
 }
 
 std::span<const format_row> format_rows() noexcept {
-  static const format_row rows[] = {guava_row, spark_row, dcso_row, bits_and_blooms_row};
+  static const format_row rows[] = {guava_row,           spark_row,      dcso_row,
+                                    bits_and_blooms_row, redisbloom_row, redisbloom_chunks_row};
   return rows;
 }
 
@@ -52,7 +53,9 @@ const format_row* recognize(const head& file) noexcept {
     try {
       row.read(file);
       return &row;
-    } catch (const error&) {  // not of this format
+    } catch (const error& e) {
+      if (e.code() == errc::incompatible) return &row;
+      // Otherwise the file is not of this format.
     }
   }
   return nullptr;

@@ -14,8 +14,20 @@
 namespace bloomery {
 
 std::span<const scheme> schemes() noexcept {
-  static const scheme table[] = {guava_scheme,           guava32_scheme, spark_scheme,  spark2_scheme, dcso_scheme,
-                                 bits_and_blooms_scheme, pharo_scheme,   python_scheme, perl_scheme};
+  static const scheme table[] = {
+    guava_scheme,
+    guava32_scheme,
+    spark_scheme,
+    spark2_scheme,
+    dcso_scheme,
+    bits_and_blooms_scheme,
+    pharo_scheme,
+    python_scheme,
+    perl_scheme,
+#if !defined(__EMSCRIPTEN__)  // without their files, the page has no use for these schemes and stays small
+    redisbloom_scheme,
+#endif
+  };
   return table;
 }
 
@@ -87,7 +99,7 @@ double with_double_hashing(long double rate, const geometry& g, std::uint64_t ke
 }
 
 // A step of order t in the integers modulo m, of which there are phi(t) for each divisor t of m, selects t bits.
-double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys) {
+double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys, long double share) {
   if (keys == 0) return static_cast<double>(rate);
   const auto m = static_cast<long double>(g.bits);
   const long double fill = -std::expm1(static_cast<long double>(keys) * g.probes * std::log1p(-1 / m));
@@ -100,7 +112,7 @@ double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys
     for (std::uint32_t i = 1; i <= t; ++i) steps += std::gcd(i, t) == 1 ? 1 : 0;
     sum += steps * (bits_set - all);
   }
-  return static_cast<double>(rates::either(rate, std::clamp(sum / m, 0.0L, 1.0L)));
+  return static_cast<double>(rates::either(rate, std::clamp(share * sum / m, 0.0L, 1.0L)));
 }
 
 double remainder_rate(const geometry& g, std::uint64_t keys, std::uint64_t hashes) {

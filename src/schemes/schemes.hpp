@@ -17,6 +17,7 @@ extern const scheme bits_and_blooms_scheme;
 extern const scheme pharo_scheme;
 extern const scheme python_scheme;
 extern const scheme perl_scheme;
+extern const scheme redisbloom_scheme;
 
 /// @throws error  invalid_argument: no bits, or probes outside 1 .. 255; too_large: more than `most_bits`
 void check_scheme_geometry(const geometry& g, std::uint64_t most_bits);
@@ -42,7 +43,8 @@ std::uint64_t keys_of(const geometry& g, const scheme_bits& seen);
 double with_double_hashing(long double rate, const geometry& g, std::uint64_t keys, long double share = 1);
 
 /// `rate`, and what steps h2 add that return to the first bit in fewer than k steps: such a key has fewer bits.
-double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys);
+/// @param share  as above
+double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys, long double share = 1);
 
 /// Expected FPR at n keys for k independent probes `hash % m` with `hashes` equally likely hashes. If m is not small
 /// compared to their number, the lower `hashes` mod m bits are selected noticeably more often, which increases the FPR

@@ -14,12 +14,13 @@ PEERS = SOURCE / "tests/peers"
 GUAVA = "/usr/share/java/guava.jar:/usr/share/java/failureaccess.jar"
 HERE = keys(300) + ["Zürich".encode(), "布隆过滤器".encode(), b"a key with spaces, which is longer than two blocks of sixteen bytes"]
 OTHERS = keys(20_000, "other")
-# Scheme: format, bits, probes.
+# Name: format, scheme, bits, probes, capacity.
 FILES = {
-    "guava": ("guava", 64 * 45, 7),
-    "guava32": ("guava", 64 * 45, 7),
-    "bits_and_blooms": ("bits_and_blooms", 2876, 7),
-    "dcso": ("dcso", 2875, 7),
+    "guava": ("guava", "guava", 64 * 45, 7, 0),
+    "guava32": ("guava", "guava32", 64 * 45, 7, 0),
+    "bits_and_blooms": ("bits_and_blooms", "bits_and_blooms", 2876, 7, 0),
+    "dcso": ("dcso", "dcso", 2875, 7, 300),
+    "redisbloom_chunks": ("redisbloom_chunks", "redisbloom", 4416, 8, 400),
 }
 
 
@@ -45,29 +46,29 @@ class Recorded(CommandTest):
                 self.assertEqual(others, recorded(f"{scheme}.positives"))
 
     def test_info_names_the_format_and_computes_the_rate_of_the_bits(self) -> None:
-        for scheme, (form, bits, probes) in FILES.items():
-            with self.subTest(scheme):
-                facts = self.bloomery("info", "--json", scheme).json
-                shown = self.bloomery("info", scheme).out.decode()
+        for name, (form, scheme, bits, probes, capacity) in FILES.items():
+            with self.subTest(name):
+                facts = self.bloomery("info", "--json", name).json
+                shown = self.bloomery("info", name).out.decode()
 
                 self.assertEqual((facts["format"], facts["scheme"], facts["bits"], facts["probes"]), (form, scheme, bits, probes))
-                positives = len(recorded(f"{scheme}.positives").splitlines())
+                positives = len(recorded(f"{name}.positives").splitlines())
                 self.assertLess(abs(positives - 20_000 * facts["rate_now"]), 5 * positives**0.5)
                 self.assertLess(abs(facts["estimated_keys"] - len(HERE)), 5 * facts["estimated_keys_sigma"])
-                self.assertEqual(facts["capacity"], 300 if scheme == "dcso" else 0)
+                self.assertEqual(facts["capacity"], capacity)
                 self.assertEqual(facts["note"], "a note of the user\n" if scheme == "dcso" else "")
                 self.assertIn(f"format        {form}: ", shown)
                 self.assertNotIn("clean", shown)
 
     def test_import_keeps_every_bit_and_export_gives_the_file_back(self) -> None:
-        for scheme, (form, bits, _) in FILES.items():
-            with self.subTest(scheme):
-                result = self.bloomery("import", "--json", scheme, "-o", "own").json
+        for name, (form, scheme, bits, _, _) in FILES.items():
+            with self.subTest(name):
+                result = self.bloomery("import", "--json", name, "-o", "own").json
                 self.bloomery("export", "own", "--to", form, "-o", "back")
 
                 self.assertEqual((result["format"], result["scheme"], result["bits"]), (form, scheme, bits))
-                self.assertEqual(self.bloomery("check", "own", stdin=text(OTHERS)).out, recorded(f"{scheme}.positives"))
-                self.assertEqual(self.read("back"), recorded(f"{scheme}.filter"))
+                self.assertEqual(self.bloomery("check", "own", stdin=text(OTHERS)).out, recorded(f"{name}.positives"))
+                self.assertEqual(self.read("back"), recorded(f"{name}.filter"))
 
     def test_an_imported_filter_takes_keys_and_is_judged_by_the_given_target(self) -> None:
         self.bloomery("import", "-q", "guava", "-o", "own", "-n", 400, "-p", "10%")
@@ -92,7 +93,7 @@ class Recorded(CommandTest):
                 self.assertEqual((verified["present"]["keys"], verified["present"]["missing"]), (len(HERE), 0))
 
     def test_the_files_are_never_changed(self) -> None:
-        for scheme, (form, _, _) in FILES.items():
+        for scheme, (form, *_) in FILES.items():
             with self.subTest(scheme):
                 failure = self.bloomery("add", scheme, stdin=b"Madrid\n", status=2).err
 

@@ -1,0 +1,93 @@
+"""Bloom filters of RedisBloom: files that the module wrote (tests/golden/foreign/record_redisbloom.py)."""
+
+import os
+import unittest
+from pathlib import Path
+
+from redis_server import RedisTest, ServerError
+from support import CommandTest, keys, text
+
+RECORDED = Path(os.environ["BLOOMERY_SOURCE"]) / "tests/golden/foreign"
+HERE = keys(300) + ["Zürich".encode(), "布隆过滤器".encode(), b"a key with spaces, which is longer than two blocks of sixteen bytes"]
+OTHERS = keys(20_000, "other")
+DUMPS = "redisbloom", "redisbloom_fixed", "redisbloom_sparse", "redisbloom_power"
+LAYERS = "redisbloom_layers", "redisbloom_layers_chunks"
+
+
+def recorded(name: str) -> bytes:
+    return (RECORDED / name).read_bytes()
+
+
+class Recorded(CommandTest):
+    def setUp(self) -> None:
+        super().setUp()
+        for name in DUMPS + LAYERS:
+            self.write(name, recorded(f"{name}.filter"))
+
+    def test_check_answers_as_the_server(self) -> None:
+        for name in DUMPS + LAYERS:
+            with self.subTest(name):
+                self.assertEqual(self.bloomery("check", name, stdin=text(HERE)).out, text(HERE))
+                self.assertEqual(self.bloomery("check", name, stdin=text(OTHERS), status=None).out, recorded(f"{name}.positives"))
+
+    def test_a_dump_states_its_capacity_and_target(self) -> None:
+        facts = self.bloomery("info", "--json", "redisbloom_sparse").json
+
+        self.assertEqual((facts["format"], facts["scheme"]), ("redisbloom", "redisbloom"))
+        self.assertEqual((facts["capacity"], facts["target_rate"], facts["fpr_verdict"]), (10_000, 0.001, "kept"))
+        self.assertEqual(facts["inserted"], 303)
+
+    def test_an_imported_filter_takes_keys_and_goes_back(self) -> None:
+        self.bloomery("import", "-q", "redisbloom", "-o", "own")
+        self.bloomery("add", "-q", "own", stdin=b"Madrid\n")
+        self.bloomery("export", "-q", "own", "--to", "redisbloom", "-o", "back")
+
+        self.assertEqual(self.bloomery("check", "back", stdin=b"Madrid\n").out, b"Madrid\n")
+        self.assertEqual(self.bloomery("info", "--json", "back").json["inserted"], 304)
+
+    def test_a_filter_that_has_grown_is_opened_with_all_layers(self) -> None:
+        for name in LAYERS:
+            with self.subTest(name):
+                facts = self.bloomery("info", "--json", name).json
+                shown = self.bloomery("info", name).out.decode()
+
+                self.assertEqual((facts["layers"], facts["inserted"], facts["target_rate"]), (3, 303, 0.01))
+                self.assertEqual(facts["fpr_verdict"], "kept")
+                positives = len(recorded(f"{name}.positives").splitlines())
+                self.assertLess(abs(positives - 20_000 * facts["rate_now"]), 5 * positives**0.5)
+                self.assertIn("3 layers", shown)
+                self.assertIn(b"key-7", self.bloomery("explain", name, "key-7").out)
+                self.write("present", HERE)
+                verified = self.bloomery("verify", "--json", name, "--present", "present").json
+                self.assertEqual((verified["present"]["keys"], verified["present"]["missing"]), (303, 0))
+
+    def test_what_needs_one_layer_refuses_several(self) -> None:
+        for name in LAYERS:
+            with self.subTest(name):
+                self.refused("import", name, "-o", "no", says="layers cannot be converted: expected 1 layer, found 3 layers")
+                self.refused("export", name, "--to", "redisbloom", "-o", "no", says="several layers")
+                self.refused("union", "-o", "no", name, name, says="several layers")
+                self.refused("push", name, "redis://127.0.0.1:1/f", says="other bits than the layers")
+                self.refused("add", name, stdin=b"Madrid\n", says="reading only")
+        self.assertFalse(os.path.exists(self.path("no")))
+
+
+class ARealServer(RedisTest):
+    """The recipe of docs/formats.md, with a server that has no module."""
+
+    def test_shared_filters_have_other_bits(self) -> None:
+        self.write("dump", recorded("redisbloom.filter") + b"\n")
+        self.bloomery("import", "-q", "dump", "-o", "own")
+
+        self.refused("push", "own", self.f, says="scheme redisbloom")
+
+        self.bloomery("build", "-q", "-o", self.f, "-n", 400, stdin=text(HERE))
+        self.assertEqual(self.bloomery("check", self.f, stdin=text(HERE)).out, text(HERE))
+
+    def test_a_server_without_the_module_refuses_a_dump(self) -> None:
+        with self.assertRaises(ServerError):
+            self.redis("RESTORE", "users", 0, recorded("redisbloom.filter"))
+
+
+if __name__ == "__main__":
+    unittest.main()
