@@ -246,6 +246,7 @@ class explanation_page {
                   fmt::format("block {} of {}, bytes {} to {} of key {}", block, blocks, layer.first_byte,
                               layer.first_byte + layer.bytes - 1, printable(layer.server_key)));
     }
+    if (k.layers.size() > 1) return fmt::format("  layer {}\n", layer.number);
     if (layer.blocks == 0) return "";
     if (!k.generations.empty()) {
       return fmt::format("  block {:<12} of {}: bytes {} to {}\n", block, blocks, count_text(layer.first_byte),
@@ -271,16 +272,21 @@ class explanation_page {
                      counts_ ? fmt::format("{}; BITFIELD offset {}", cell.value, cell.offset)
                              : fmt::format("{}; SETBIT offset {}", cell.value != 0 ? "set" : "clear", cell.offset));
       } else {
-        text += fmt::format("  {} {:<{}} {}\n", noun(), number, counts_ ? 10 : 14, state_text(layer, i, proved));
+        text += fmt::format("  {} {:<{}} {}\n", noun(), number, counts_ ? 10 : 14,
+                            state_text(layer, i, proved, k.layers.size() > 1));
         proved |= cell.value == 0;
       }
     }
     return text;
   }
 
-  std::string state_text(const explained_layer& layer, std::size_t i, bool proved) const {
+  std::string state_text(const explained_layer& layer, std::size_t i, bool proved, bool one_of_several) const {
     const explained_cell& cell = layer.cells[i];
-    if (cell.value == 0) return proved ? "clear" : "clear: this proves that the key was never inserted";
+    if (cell.value == 0) {
+      return proved           ? "clear"
+             : one_of_several ? "clear: this proves that the key is not in this layer"
+                              : "clear: this proves that the key was never inserted";
+    }
     const auto here = layer.cells.begin() + static_cast<std::ptrdiff_t>(i);
     const bool met_before =
         std::any_of(layer.cells.begin(), here, [&](const explained_cell& other) { return other.cell == cell.cell; });

@@ -80,7 +80,7 @@ void measure(info_result& result, filter_handle& filter, const info_options& opt
 // Empty for filters whose FPR does not follow from a number of keys.
 std::vector<forecast_step> forecast_of(const filter_facts& facts) {
   std::vector<forecast_step> steps;
-  if (!facts.file || !facts.fill->estimated_keys) return steps;
+  if (!facts.file || !facts.fill->estimated_keys || facts.layers.size() > 1) return steps;
   for (const std::uint64_t percent : {10u, 50u, 100u}) {
     const double more = static_cast<double>(facts.distinct_keys) * (1 + 0.01 * static_cast<double>(percent));
     const auto keys = static_cast<std::uint64_t>(std::llround(std::min(more, static_cast<double>(beyond_counting))));
