@@ -1,6 +1,6 @@
 // redisbloom: the value of a key of RedisBloom or Redis 8, as DUMP returns it and RESTORE takes it.
 //
-//   u8 7: a value of a module;  u8 0x81, u64 identity of "MBbloom--" and version 4
+//   u8 7: a value of a module;  u8 0x81, u64: "MBbloom--" in 9 x 6 bits, and version 4 in 10 bits
 //   2, keys;  2, number of layers;  2, options;  2, growth
 //   per layer:  2, capacity;  4, f64 target FPR;  2, k;  4, f64 bits per key;  2, m;  2, log2;  5, bits;  2, keys
 //   u8 0: end;  u16 version of RDB;  u64 CRC-64 of all bytes before
@@ -13,18 +13,29 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 namespace bloomery::formats {
 namespace {
 
 constexpr std::uint8_t value_of_module = 7;
 constexpr std::uint8_t length_of_64_bits = 0x81;
-constexpr std::uint64_t identity = 0x3016E5A289BEF800;  // "MBbloom--" in an alphabet of 64 letters; 10 bits of version
 constexpr std::uint64_t version = 4;
+constexpr std::uint64_t version_bits = 10;
 constexpr std::uint8_t compressed = 0xC3;
 constexpr std::uint16_t rdb_version = 9;  // of Redis 5, which later versions accept
 constexpr std::size_t footer_bytes = 10;
 constexpr std::size_t checksum_bytes = 8;
+
+// The name of a module's type, 9 letters of 6 bits.
+constexpr std::uint64_t identity_of(std::string_view name) {
+  constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::uint64_t identity = 0;
+  for (const char letter : name) identity = identity << 6 | alphabet.find(letter);
+  return identity;
+}
+constexpr std::uint64_t identity = identity_of("MBbloom--");
+static_assert(identity << version_bits == 0x3016E5A289BEF800);
 
 enum part : std::uint8_t { end = 0, integer = 2, floating = 4, string = 5 };
 
@@ -92,11 +103,16 @@ redisbloom::chain read_chain(parts& in, const head& file) {
   file.check_range("type of the value", in.byte(), value_of_module, value_of_module);
   file.check_range("form of the module's identity", in.byte(), length_of_64_bits, length_of_64_bits);
   const std::uint64_t module = in.u64_big_endian();
-  if ((module ^ identity) >> 10 != 0) file.refuse("this is not a Bloom filter of RedisBloom", "", "");
-  if (module != (identity | version)) {
+  if (module >> version_bits == identity_of("bloomfltr")) {
     throw error(errc::incompatible,
-                {"unknown version of the values of RedisBloom", file.path(), std::to_string(version),
-                 std::to_string(module & 0x3FF), "restore it on a server with a newer RedisBloom, and dump it there"});
+                {"valkey-bloom has other hashes than RedisBloom, which bloomery does not have", file.path(),
+                 "a filter of RedisBloom or Redis 8", "a filter of valkey-bloom", "build a filter from its keys"});
+  }
+  if (module >> version_bits != identity) file.refuse("this is not a Bloom filter of RedisBloom", "", "");
+  if (module != (identity << version_bits | version)) {
+    throw error(errc::incompatible, {"unknown version of the values of RedisBloom", file.path(),
+                                     std::to_string(version), std::to_string(module & ((1 << version_bits) - 1)),
+                                     "restore it on a server with a newer RedisBloom, and dump it there"});
   }
   redisbloom::chain all;
   all.keys = in.integer();
@@ -190,7 +206,7 @@ std::vector<std::uint8_t> write(const params& p, const key_counts& counts) {
   std::vector<std::uint8_t> bytes;
   append(bytes, value_of_module);
   append(bytes, length_of_64_bits);
-  append(bytes, identity | version, byte_order::big_endian);
+  append(bytes, identity << version_bits | version, byte_order::big_endian);
   for (const std::uint64_t number : {all.keys, all.layers, all.options, all.growth, first.capacity})
     append_integer(bytes, number);
   append_floating(bytes, first.target_fpr);

@@ -167,6 +167,10 @@ TEST(RedisBloom, OtherVersionsAndHashesAreNamed) {
   write_file("version", sealed(dump));
   EXPECT_ERROR(open_filter("version"), errc::incompatible, "unknown version of the values of RedisBloom");
 
+  dump.replace(2, 8, "\x6E\x5A\x28\x99\xF9\x6D\xAC\x00"s);
+  write_file("valkey", sealed(dump));
+  EXPECT_ERROR(open_filter("valkey"), errc::incompatible, "valkey-bloom");
+
   std::string chunks = content_of(recorded("redisbloom_chunks.filter"));
   chunks[12] = 1;
   write_file("hashes", chunks);
