@@ -40,7 +40,8 @@ bool is_sized_for(const params& p, double target_fpr) {
 
 void check_chain(const chain& all, const head& file) {
   file.check_range("options", all.options, 0, all_options);
-  file.check_range("number of layers", all.layers, 1, file.file_bytes());
+  // Each layer has half of the FPR of the one before, and so one probe more.
+  file.check_range("number of layers", all.layers, 1, max_probes);
   file.check_range("number of keys", all.keys, 0, most_keys);
   if ((all.options & hashes_of_64_bits) == 0) {
     throw error(errc::incompatible, {"the filter has hashes of 32 bits, as in early versions of RedisBloom",

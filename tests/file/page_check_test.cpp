@@ -52,7 +52,7 @@ std::vector<kind> kinds() {
   for (const char* layout : {"sliding", "sliding64"})
     all.push_back({layout, [layout] { return filled({.layout = layout, .extra = window_of_keys(70'000)}); }});
   for (const char* scheme :
-       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl"})
+       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom"})
     all.push_back({scheme, [scheme] { return filled({.scheme = scheme}); }});
   all.push_back({"fuse16", sealed_filter});
   return all;

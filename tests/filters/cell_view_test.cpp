@@ -33,7 +33,7 @@ std::vector<any_filter> all_kinds() {
   for (const char* layout : {"classic", "split_block", "split_block512", "blocked", "blocked_page", "counting"})
     all.push_back(filled({.layout = layout, .capacity = 3000, .target_fpr = 0.01}, 2500));
   for (const char* scheme :
-       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl"})
+       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom"})
     all.push_back(filled({.scheme = scheme, .capacity = 3000, .target_fpr = 0.01}, 2500));
   for (const char* layout : {"sliding", "sliding64"})
     all.push_back(

@@ -231,7 +231,7 @@ std::vector<params> kinds_of_filters() {
     all.push_back({.layout = layout, .hash = "xxh3", .keys = key_kind::u64le});
   }
   for (const char* const scheme :
-       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl"})
+       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom"})
     all.push_back({.scheme = scheme});
   return all;
 }
@@ -247,7 +247,7 @@ TEST(StatisticOfMeasuredRates, IsTheCurrentRateForEveryKindOfFilter) {
 
     const double certified = measure_fill(filter.parameters(), filter.bytes()).current_fpr;
     EXPECT_EQ(measured.queries, queries);
-    EXPECT_GT(certified, 0.03);
+    EXPECT_GT(certified, 0.02);  // redisbloom is made for half of its target
     EXPECT_TRUE(measured.within(4.5).holds(certified)) << title(p) << ": " << measured.rate() << " and " << certified;
   }
 }

@@ -182,7 +182,7 @@ TEST(EstimatedKeys, OfASchemeAreThoseOfClassicAndOthersAreRefused) {
   const geometry g{64'000, 5};
 
   for (const char* const scheme :
-       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl"}) {
+       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom"}) {
     const estimate keys = estimated_keys({.scheme = scheme, .geometry = g}, 30'000);
 
     EXPECT_EQ(keys.value, estimated_keys(params_of("classic", g), 30'000).value);

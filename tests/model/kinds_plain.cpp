@@ -232,7 +232,7 @@ std::vector<kind> plain_kinds() {
   kinds.push_back(kind_of<file_subject>(in_a_file("File_text_classic_murmur3", key_kind::bytes),
                                         {.layout = "classic", .hash = "murmur3", .seed = 7}));
   for (const char* scheme :
-       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl"}) {
+       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom"}) {
     contract c = in_a_file(std::string("File_") + scheme, key_kind::bytes);
     // Rules of others, which may miss the rate that they are given, pharo by its 16-bit hashes also by much.
     const bool is_pharo = std::string(scheme) == "pharo";
