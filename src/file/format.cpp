@@ -197,8 +197,12 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   }
   const std::size_t seen = std::min(header.size(), magic.size());
   if (seen == 0 || !std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(seen), header.begin())) {
+    const bool is_gzip = header.size() >= 2 && header[0] == 0x1F && header[1] == 0x8B;
     throw error(errc::not_a_filter, {"not a bloomery filter", path, "a file that starts with 89 'BLMR'",
-                                     file_bytes == 0 ? "an empty file" : "other bytes", hint::make_a_filter});
+                                     file_bytes == 0 ? "an empty file"
+                                     : is_gzip       ? "a file compressed by gzip"
+                                                     : "other bytes",
+                                     is_gzip ? "decompress it first: gunzip" : error_hint(hint::make_a_filter)});
   }
   if (header.size() < header_bytes) {
     damaged(path, "the file is truncated within its header", "4096 bytes of header", std::to_string(header.size()));

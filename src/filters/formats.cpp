@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -131,8 +132,9 @@ any_filter import_filter(const std::string& path, std::string_view format) {
   }
   const bool reversed = row->order == formats::byte_order::big_endian;
   using storage = decltype(any_filter::impl::storage);
-  storage words = row->read_layers != nullptr ? storage(std::move(from.read_layers().front().words))
-                  : reversed                  ? storage(read_words(file, found.bits_at, bits, path))
+  storage words = found.is_empty                ? storage(heap_storage(bytes_for(bits)))
+                  : row->read_layers != nullptr ? storage(std::move(from.read_layers().front().words))
+                  : reversed                    ? storage(read_words(file, found.bits_at, bits, path))
                              : storage(formats::mapped_bits(file.file.get(), found.bits_at, bytes_for(bits), path));
   auto made = std::make_unique<any_filter::impl>(std::move(p), std::move(words));
   made->make_read_only();
@@ -160,8 +162,10 @@ void export_filter(const any_filter& filter, const std::string& path, std::strin
     throw error(errc::incompatible, {"the format does not store metadata", path, "no metadata",
                                      std::to_string(options.metadata.size()) + " bytes", hint::none});
   }
-  const std::vector<std::uint8_t> beginning = row.write(p, filter.counts());
   filter.verify();
+  const std::span<const std::uint8_t> bytes = filter.bytes();
+  const bool has_words = row.write_empty == nullptr || std::any_of(bytes.begin(), bytes.end(), std::identity());
+  const std::vector<std::uint8_t> beginning = has_words ? row.write(p, filter.counts()) : row.write_empty(p);
   posix::replacement file(path, {.replace = options.replace, .lock = posix::locking::if_possible});
   std::uint64_t crc = 0;
   const auto append = [&](std::span<const std::uint8_t> some) {
@@ -169,8 +173,7 @@ void export_filter(const any_filter& filter, const std::string& path, std::strin
     posix::write_all(file.fd(), some, path);
   };
   append(beginning);
-  const std::span<const std::uint8_t> bytes = filter.bytes();
-  const std::uint64_t file_bytes = 8 * formats::words_for(p.geometry.bits);
+  const std::uint64_t file_bytes = has_words ? 8 * formats::words_for(p.geometry.bits) : 0;
   std::vector<std::uint8_t> slice;
   for (std::uint64_t done = 0; done < file_bytes; done += slice.size()) {
     slice.assign(static_cast<std::size_t>(std::min<std::uint64_t>(slice_bytes, file_bytes - done)), 0);

@@ -33,6 +33,7 @@ struct contents {
   std::uint64_t bits_at = 0;               ///< offset of the first word
   std::optional<std::uint64_t> keys = {};  ///< as counted by the other system
   std::uint64_t layers = 1;                ///< a filter that has grown has several; the parameters are of the first
+  bool is_empty = false;                   ///< the file has no words: all bits are 0
 };
 
 /// A filter that was read, or a layer of one that has grown.
@@ -94,6 +95,9 @@ struct format_row {
   /// The bytes before the words. Requires a scheme of this format. @throws error  incompatible
   std::vector<std::uint8_t> (*write)(const params& p, const key_counts& counts);
 
+  /// The file of a filter without set bits, if it has no words. Null: it has words like all others.
+  std::vector<std::uint8_t> (*write_empty)(const params& p) = nullptr;
+
   bool has_metadata = false;  ///< the user's own bytes may follow the words
 
   /// Reads the words of all layers, for formats whose words are not a part of the file. Requires a file that read()
@@ -111,6 +115,7 @@ extern const format_row dcso_row;
 extern const format_row bits_and_blooms_row;
 extern const format_row redisbloom_row;
 extern const format_row redisbloom_chunks_row;
+extern const format_row datasketches_row;
 
 constexpr std::uint64_t words_for(std::uint64_t bits) { return bits / 64 + (bits % 64 != 0); }
 

@@ -6,7 +6,6 @@
 // Bit i is bit i % 64 of word i / 64. With little-endian words this is bloomery's order; WriteTo stores words as
 // big-endian.
 #include "hash/murmur3.hpp"
-#include "math/rates.hpp"
 #include "schemes/schemes.hpp"
 
 #include <cmath>
@@ -15,16 +14,11 @@
 namespace bloomery {
 namespace {
 
-constexpr std::uint64_t most_bits = std::uint64_t{1} << 48;  // far fewer than the hashes, so none is favoured
-
-void check(const geometry& g) { check_scheme_geometry(g, most_bits); }
+void check(const geometry& g) { check_scheme_geometry(g, most_go_bits); }
 
 // m = ceil(-n ln(p) / ln(2)^2),  k = ceil(ln(2) m / n)
 geometry geometry_for(std::uint64_t capacity, double target_fpr) {
-  rates::check_target_fpr(capacity, target_fpr);
-  const geometry g = ceil_probes_geometry(capacity, std::ceil(go_bits(capacity, target_fpr)));
-  check(g);
-  return g;
+  return ceil_probes_geometry(capacity, std::ceil(go_bits(capacity, target_fpr)));
 }
 
 void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {

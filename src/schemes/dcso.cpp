@@ -25,16 +25,12 @@ namespace {
 
 constexpr std::uint64_t prime = 0xFFFF'FFFF'FFFF'FFC5u;
 constexpr std::uint64_t generator = 0xFFFF'FFFF'FFFF'FA43u;
-constexpr std::uint64_t most_bits = std::uint64_t{1} << 48;  // far fewer than the hashes, so none is favoured
 
-void check(const geometry& g) { check_scheme_geometry(g, most_bits); }
+void check(const geometry& g) { check_scheme_geometry(g, most_go_bits); }
 
 // m = floor(-n ln(p) / ln(2)^2),  k = ceil(ln(2) m / n). The Go source rounds the negative number up, which is down.
 geometry geometry_for(std::uint64_t capacity, double target_fpr) {
-  rates::check_target_fpr(capacity, target_fpr);
-  const geometry g = ceil_probes_geometry(capacity, std::floor(go_bits(capacity, target_fpr)));
-  check(g);
-  return g;
+  return ceil_probes_geometry(capacity, std::floor(go_bits(capacity, target_fpr)));
 }
 
 void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {

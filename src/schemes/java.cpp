@@ -3,16 +3,13 @@
 
 #include "schemes/schemes.hpp"
 
-#include <bloomery/error.hpp>
 #include <bloomery/sizing.hpp>
 
 #include <algorithm>
-#include <string>
 
 namespace bloomery::java {
 namespace {
 
-constexpr std::uint64_t word_bits = 64;
 constexpr std::uint64_t most_words = 0x7FFFFFFF;  // an array's length
 constexpr std::uint64_t hashes = std::uint64_t{1} << 31;
 
@@ -24,13 +21,7 @@ geometry reached(const geometry& g) { return {std::min(g.bits, hashes), g.probes
 
 }  // namespace
 
-void check(const geometry& g) {
-  check_scheme_geometry(g, most_words * word_bits);
-  if (g.bits % word_bits != 0) {
-    throw error(errc::invalid_argument, {"invalid number of bits for a filter of whole words", "geometry",
-                                         "a multiple of 64", std::to_string(g.bits), ""});
-  }
-}
+void check(const geometry& g) { check_words(g, most_words * 64); }
 
 geometry geometry_for(std::uint64_t capacity, double target_fpr) {
   const geometry g = floor_round_geometry(capacity, target_fpr);

@@ -9,27 +9,17 @@
 #include "math/rates.hpp"
 #include "schemes/schemes.hpp"
 
-#include <bloomery/error.hpp>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <string>
 
 namespace bloomery {
 namespace {
 
 constexpr std::uint64_t word_bits = 64;
-constexpr std::uint64_t most_bits = std::uint64_t{1} << 48;  // far fewer than the hashes, so none is favoured
 constexpr std::uint64_t first_seed = 0xC6A4A7935BD1E995u;
 
-void check(const geometry& g) {
-  check_scheme_geometry(g, most_bits);
-  if (g.bits % word_bits != 0) {
-    throw error(errc::invalid_argument, {"invalid number of bits for a filter of whole words", "geometry",
-                                         "a multiple of 64", std::to_string(g.bits), ""});
-  }
-}
+void check(const geometry& g) { check_words(g, most_go_bits); }
 
 // BF.RESERVE sizes the first layer for half the target FPR p, because the layers of a filter that grows share p. It
 // treats p above 25% as 25%. With e = p / 2:
@@ -41,7 +31,7 @@ geometry geometry_for(std::uint64_t capacity, double target_fpr) {
   constexpr double ln2 = 0.693147180559945;
   const double bits_per_key = -std::log(std::min(target_fpr, 0.25) / 2) / ln2_squared;
   const double bits = static_cast<double>(capacity) * bits_per_key;
-  if (bits >= static_cast<double>(most_bits)) check_scheme_geometry({most_bits + 1, 1}, most_bits);
+  if (bits >= static_cast<double>(most_go_bits)) check({2 * most_go_bits, 1});
   const std::uint64_t words = (std::max<std::uint64_t>(static_cast<std::uint64_t>(bits), 1) - 1) / word_bits + 1;
   const geometry g{words * word_bits, static_cast<std::uint32_t>(std::ceil(ln2 * bits_per_key))};
   check(g);

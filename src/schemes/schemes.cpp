@@ -26,6 +26,7 @@ std::span<const scheme> schemes() noexcept {
     perl_scheme,
 #if !defined(__EMSCRIPTEN__)  // without their files, the page has no use for these schemes and stays small
     redisbloom_scheme,
+    datasketches_scheme,
 #endif
   };
   return table;
@@ -50,15 +51,24 @@ void check_scheme_geometry(const geometry& g, std::uint64_t most_bits) {
   }
 }
 
+void check_words(const geometry& g, std::uint64_t most_bits) {
+  check_scheme_geometry(g, most_bits);
+  if (g.bits % 64 != 0) {
+    throw error(errc::invalid_argument, {"invalid number of bits for a filter of whole words", "geometry",
+                                         "a multiple of 64", std::to_string(g.bits), ""});
+  }
+}
+
 double go_bits(std::uint64_t capacity, double target_fpr) {
+  rates::check_target_fpr(capacity, target_fpr);
   return -static_cast<double>(capacity) * std::log(target_fpr) / (std::log(2.0) * std::log(2.0));
 }
 
 geometry ceil_probes_geometry(std::uint64_t capacity, double bits) {
   const double probes = std::ceil(std::log(2.0) * bits / static_cast<double>(capacity));
-  if (bits > 0x1p62 || probes > max_probes) {
+  if (bits > static_cast<double>(most_go_bits) || probes > max_probes) {
     throw error(errc::too_large, {"too many bits or probes for this scheme", "geometry",
-                                  "at most 2^62 bits, 255 probes", "", hint::use_fewer_keys_or_layout});
+                                  "at most 2^48 bits, 255 probes", "", hint::use_fewer_keys_or_layout});
   }
   return {std::max<std::uint64_t>(1, static_cast<std::uint64_t>(bits)),
           std::max(1u, static_cast<std::uint32_t>(probes))};
@@ -98,19 +108,21 @@ double with_double_hashing(long double rate, const geometry& g, std::uint64_t ke
   return static_cast<double>(rates::either(rate, std::clamp(share * n / (m * m) * sum, 0.0L, 1.0L)));
 }
 
-// A step of order t in the integers modulo m, of which there are phi(t) for each divisor t of m, selects t bits.
-double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys, long double share) {
+// A step of order t in the integers modulo m, of which there are phi(t) for each divisor t of m, selects t bits. With
+// another step of order u, it selects the least common multiple of t and u.
+double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys, long double share,
+                         std::uint64_t order) {
   if (keys == 0) return static_cast<double>(rate);
   const auto m = static_cast<long double>(g.bits);
   const long double fill = -std::expm1(static_cast<long double>(keys) * g.probes * std::log1p(-1 / m));
   const long double all = std::pow(fill, static_cast<long double>(g.probes));
   long double sum = 0;
-  long double bits_set = fill;
-  for (std::uint32_t t = 1; t < g.probes && t <= g.bits; ++t, bits_set *= fill) {
-    if (g.bits % t != 0) continue;
+  for (std::uint32_t t = 1; t < g.probes && t <= g.bits; ++t) {
+    const std::uint64_t bits = std::lcm(t, order);
+    if (g.bits % t != 0 || bits >= g.probes) continue;
     std::uint32_t steps = 0;
     for (std::uint32_t i = 1; i <= t; ++i) steps += std::gcd(i, t) == 1 ? 1 : 0;
-    sum += steps * (bits_set - all);
+    sum += steps * (std::pow(fill, static_cast<long double>(bits)) - all);
   }
   return static_cast<double>(rates::either(rate, std::clamp(share * sum / m, 0.0L, 1.0L)));
 }

@@ -18,14 +18,21 @@ extern const scheme pharo_scheme;
 extern const scheme python_scheme;
 extern const scheme perl_scheme;
 extern const scheme redisbloom_scheme;
+extern const scheme datasketches_scheme;
 
 /// @throws error  invalid_argument: no bits, or probes outside 1 .. 255; too_large: more than `most_bits`
 void check_scheme_geometry(const geometry& g, std::uint64_t most_bits);
 
-/// -n ln(p) / ln(2)^2 bits, computed as by the libraries in Go.
+/// The same for filters of whole 64-bit words.
+void check_words(const geometry& g, std::uint64_t most_bits);
+
+/// Far fewer bits than 64-bit hashes, so that none is selected more often.
+constexpr std::uint64_t most_go_bits = std::uint64_t{1} << 48;
+
+/// -n ln(p) / ln(2)^2 bits, computed as by the libraries in Go. @throws error  invalid_argument
 double go_bits(std::uint64_t capacity, double target_fpr);
 
-/// m = max(1, bits),  k = max(1, ceil(ln(2) m / n)). @throws error  too_large
+/// m = max(1, bits),  k = max(1, ceil(ln(2) m / n)). @throws error  too_large: more than most_go_bits or 255 probes
 geometry ceil_probes_geometry(std::uint64_t capacity, double bits);
 
 /// Expected FPR at n keys for k independent uniform probes.
@@ -43,8 +50,10 @@ std::uint64_t keys_of(const geometry& g, const scheme_bits& seen);
 double with_double_hashing(long double rate, const geometry& g, std::uint64_t keys, long double share = 1);
 
 /// `rate`, and what steps h2 add that return to the first bit in fewer than k steps: such a key has fewer bits.
-/// @param share  as above
-double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys, long double share = 1);
+/// @param share  of these steps
+/// @param order  of a second step modulo m, which is sometimes added to a position of the key
+double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys, long double share = 1,
+                         std::uint64_t order = 1);
 
 /// Expected FPR at n keys for k independent probes `hash % m` with `hashes` equally likely hashes. If m is not small
 /// compared to their number, the lower `hashes` mod m bits are selected noticeably more often, which increases the FPR

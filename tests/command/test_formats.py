@@ -1,5 +1,6 @@
 """bloomery import and export, and commands on filter files of other systems, also with these systems themselves."""
 
+import gzip
 import os
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ FILES = {
     "bits_and_blooms": ("bits_and_blooms", "bits_and_blooms", 2876, 7, 0),
     "dcso": ("dcso", "dcso", 2875, 7, 300),
     "redisbloom_chunks": ("redisbloom_chunks", "redisbloom", 4416, 8, 400),
+    "datasketches": ("datasketches", "datasketches", 64 * 45, 7, 0),
 }
 
 
@@ -102,6 +104,12 @@ class Recorded(CommandTest):
                 self.assertEqual(self.read(scheme), recorded(f"{scheme}.filter"))
         self.refused("info", "--check", "guava", says="no page checksums")
 
+    def test_a_compressed_file_is_refused_with_the_command_that_decompresses_it(self) -> None:
+        self.write("dcso.gz", gzip.compress(recorded("dcso.filter")))
+
+        for command in ("info",), ("check", "dcso.gz"), ("import", "-o", "no"):
+            self.refused(command[0], "dcso.gz", *command[1:], says="dcso.gz.*found a file compressed by gzip; decompress it first: gunzip")
+
     def test_what_cannot_be_converted_is_refused_with_the_command_that_can(self) -> None:
         self.make_filter("blocks", HERE, "-n", 300)
         failure = self.bloomery("export", "blocks", "--to", "guava", "-o", "no", status=2).err
@@ -110,7 +118,7 @@ class Recorded(CommandTest):
         self.assertFalse(os.path.exists(self.path("no")))
         self.write("keys", HERE)
         failure = self.bloomery("import", "keys", "-o", "no", status=2).err
-        self.assertIn("one of guava, spark, dcso, bits_and_blooms", failure)
+        self.assertIn("one of guava, spark, dcso, bits_and_blooms, redisbloom, redisbloom_chunks, datasketches", failure)
         failure = self.bloomery("import", "--from", "guava", "dcso", "-o", "no", status=2).err
         self.assertIn("number of probes", failure)
         self.write("cut", recorded("guava.filter")[:-8])

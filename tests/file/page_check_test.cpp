@@ -5,6 +5,7 @@
 #include <bloomery/filter.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/mapped_storage.hpp>
+#include <bloomery/scheme.hpp>
 #include <bloomery/static_filter.hpp>
 
 #include "file/format.hpp"
@@ -51,9 +52,10 @@ std::vector<kind> kinds() {
     all.push_back({layout, [layout] { return filled({.layout = layout}); }});
   for (const char* layout : {"sliding", "sliding64"})
     all.push_back({layout, [layout] { return filled({.layout = layout, .extra = window_of_keys(70'000)}); }});
-  for (const char* scheme :
-       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom"})
-    all.push_back({scheme, [scheme] { return filled({.scheme = scheme}); }});
+  for (const scheme& row : schemes()) {
+    const std::string name(row.name);
+    all.push_back({name, [name] { return filled({.scheme = name}); }});
+  }
   all.push_back({"fuse16", sealed_filter});
   return all;
 }

@@ -3,6 +3,7 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/filter_handle.hpp>
+#include <bloomery/scheme.hpp>
 #include <bloomery/static_filter.hpp>
 
 #include "support/test.hpp"
@@ -32,9 +33,8 @@ std::vector<any_filter> all_kinds() {
   std::vector<any_filter> all;
   for (const char* layout : {"classic", "split_block", "split_block512", "blocked", "blocked_page", "counting"})
     all.push_back(filled({.layout = layout, .capacity = 3000, .target_fpr = 0.01}, 2500));
-  for (const char* scheme :
-       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom"})
-    all.push_back(filled({.scheme = scheme, .capacity = 3000, .target_fpr = 0.01}, 2500));
+  for (const scheme& row : schemes())
+    all.push_back(filled({.scheme = std::string(row.name), .capacity = 3000, .target_fpr = 0.01}, 2500));
   for (const char* layout : {"sliding", "sliding64"})
     all.push_back(
         filled({.layout = layout, .capacity = 3000, .target_fpr = 0.01, .extra = window_of_keys(3000)}, 2500));

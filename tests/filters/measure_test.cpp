@@ -5,6 +5,7 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/params.hpp>
+#include <bloomery/scheme.hpp>
 
 #include "support/test.hpp"
 
@@ -230,9 +231,7 @@ std::vector<params> kinds_of_filters() {
     all.push_back({.layout = layout, .hash = "mix", .keys = key_kind::u64le});
     all.push_back({.layout = layout, .hash = "xxh3", .keys = key_kind::u64le});
   }
-  for (const char* const scheme :
-       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom"})
-    all.push_back({.scheme = scheme});
+  for (const scheme& row : schemes()) all.push_back({.scheme = std::string(row.name)});
   return all;
 }
 

@@ -1,6 +1,7 @@
 // Filter files of other systems: files recorded from the systems themselves answer as they do (tests/golden/foreign/
 // record.sh), files that the library writes are the same bytes, and damaged files are refused.
 #include <bloomery/any_filter.hpp>
+#include <bloomery/detail/bits.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/formats.hpp>
 #include <bloomery/measure.hpp>
@@ -27,6 +28,7 @@ struct recording {
   const char* scheme;
   geometry size;
   std::uint64_t capacity;
+  std::uint64_t seed = 0;
 };
 
 // Made for 300 keys at 1%, if the file does not state another number.
@@ -34,7 +36,8 @@ constexpr recording recordings[] = {{"guava", "guava", "guava", {64 * 45, 7}, 0}
                                     {"guava32", "guava", "guava32", {64 * 45, 7}, 0},
                                     {"bits_and_blooms", "bits_and_blooms", "bits_and_blooms", {2876, 7}, 0},
                                     {"dcso", "dcso", "dcso", {2875, 7}, 300},
-                                    {"redisbloom_chunks", "redisbloom_chunks", "redisbloom", {4416, 8}, 400}};
+                                    {"redisbloom_chunks", "redisbloom_chunks", "redisbloom", {4416, 8}, 400},
+                                    {"datasketches", "datasketches", "datasketches", {64 * 45, 7}, 0, 9001}};
 
 TEST(Formats, OfRecordedFilesAreRecognizedByTheirContent) {
   for (const recording& r : recordings) {
@@ -46,6 +49,7 @@ TEST(Formats, OfRecordedFilesAreRecognizedByTheirContent) {
     EXPECT_EQ(filter.parameters().scheme, r.scheme);
     EXPECT_EQ(filter.parameters().geometry, r.size) << r.name;
     EXPECT_EQ(filter.capacity(), r.capacity) << r.name;
+    EXPECT_EQ(filter.parameters().seed, r.seed) << r.name;
     EXPECT_EQ(filter.opened_from()->format, r.format);
   }
 }
@@ -74,7 +78,7 @@ TEST(Formats, OfRecordedFilesAreWrittenByteForByte) {
 TEST(Formats, HaveTheSameBytesForFiltersThatWereBuiltHere) {
   for (const recording& r : recordings) {
     const std::uint64_t capacity = r.capacity == 0 ? 300 : r.capacity;
-    any_filter filter(complete({.scheme = r.scheme, .capacity = capacity, .target_fpr = 0.01}));
+    any_filter filter(complete({.scheme = r.scheme, .seed = r.seed, .capacity = capacity, .target_fpr = 0.01}));
     for (const std::string& key : inserted_keys()) filter.insert(key);
 
     export_filter(filter, "built.foreign", r.format, {.metadata = r.format == "dcso"s ? "a note of the user\n" : ""});
@@ -138,6 +142,62 @@ TEST(Formats, OfSparkKeepTheSeed) {
   params p = filter.parameters();
   p.seed = 0x1'0000'0000;
   EXPECT_ERROR(export_filter(any_filter(p), "wide.spark", "spark"), errc::incompatible, "seed");
+}
+
+// Files of the same keys: as written after update(), and after the set bits were counted.
+TEST(Formats, OfDataSketchesAreReadWithAndWithoutANumberOfSetBits) {
+  const std::string counted = content_of(recorded("datasketches.counted"));
+  const std::string uncounted = content_of(recorded("datasketches.filter"));
+  ASSERT_NE(counted, uncounted);
+
+  const any_filter filter = import_filter(recorded("datasketches.counted"));
+
+  EXPECT_TRUE(filter == import_filter(recorded("datasketches.filter")));
+  EXPECT_EQ(counted[24] & 0xFF, static_cast<int>(count_ones(filter.bytes()) & 0xFF));
+  export_filter(filter, "again.foreign", "datasketches");
+  EXPECT_EQ(content_of("again.foreign"), uncounted);
+  write_file("changed", counted.substr(0, 24) + "\x41\x0B"s + std::string(6, '\0') + counted.substr(32));
+  EXPECT_ERROR(import_filter("changed"), errc::not_a_filter, "");  // 2881 of 2880 bits
+  EXPECT_ERROR(import_filter("changed", "datasketches"), errc::damaged, "number of set bits");
+}
+
+TEST(Formats, OfDataSketchesHaveNoWordsWithoutKeys) {
+  const std::string empty = content_of(recorded("datasketches.empty"));
+
+  const auto handle = open_filter(recorded("datasketches.empty"));
+  any_filter filter = import_filter(recorded("datasketches.empty")).clone();
+
+  EXPECT_EQ(handle->parameters().geometry, (geometry{64 * 45, 7}));
+  EXPECT_EQ(handle->parameters().seed, 9001u);
+  EXPECT_EQ(handle->info(info_depth::bits).fill->current_fpr, 0);
+  EXPECT_FALSE(handle->contains("key-1"));
+  export_filter(filter, "again.foreign", "datasketches");
+  EXPECT_EQ(content_of("again.foreign"), empty);
+  for (const std::string& key : inserted_keys()) filter.insert(key);
+  export_filter(filter, "again.foreign", "datasketches");
+  EXPECT_EQ(content_of("again.foreign"), content_of(recorded("datasketches.filter")));
+  filter.clear();
+  export_filter(filter, "again.foreign", "datasketches");
+  EXPECT_EQ(content_of("again.foreign"), empty);
+
+  // Java writes an empty filter of a MemorySegment with the head of a full one.
+  write_file("java", '\4' + empty.substr(1));
+  EXPECT_TRUE(import_filter("java") == import_filter(recorded("datasketches.empty")));
+  for (const std::string& other : {empty.substr(0, 23), empty + '\0', '\2' + empty.substr(1)}) {
+    write_file("changed", other);
+    EXPECT_EQ(recognize_format("changed"), nullptr);
+    EXPECT_ERROR(import_filter("changed", "datasketches"), errc::damaged, "");
+  }
+}
+
+TEST(Formats, OfDataSketchesHashIntegersAsEightBytes) {
+  any_filter filter(complete({.scheme = "datasketches", .seed = ~0ull, .capacity = 300, .target_fpr = 0.01}));
+  for (std::uint64_t key = 0; key < 300; ++key)
+    filter.insert(std::string_view(reinterpret_cast<const char*>(&key), sizeof key));
+
+  export_filter(filter, "built.foreign", "datasketches");
+
+  EXPECT_EQ(content_of("built.foreign"), content_of(recorded("datasketches.u64")));
 }
 
 TEST(Formats, OfGuavaHaveThePublishedBytesOfOneKey) {
@@ -270,13 +330,23 @@ TEST(Formats, RefuseNumbersThatContradictTheLengthOfTheFile) {
                  {"redisbloom_chunks", 44, 8, "target FPR"},
                  {"redisbloom_chunks", 52, 8, "bits per key"},
                  {"redisbloom_chunks", 60, 4, "number of probes"},
-                 {"redisbloom_chunks", 64, 8, "capacity"}};
+                 {"redisbloom_chunks", 64, 8, "capacity"},
+                 {"datasketches", 0, 1, "number of words before the bits"},
+                 {"datasketches", 1, 1, "version"},
+                 {"datasketches", 2, 1, "family"},
+                 {"datasketches", 3, 1, "flags"},
+                 {"datasketches", 4, 2, "number of probes"},
+                 {"datasketches", 6, 2, "number of probes"},
+                 {"datasketches", 16, 4, "number of words"},
+                 {"datasketches", 20, 4, "number of words"}};
   for (const auto& number : numbers) {
     const std::string whole = content_of(recorded(number.name + ".filter"s));
     for (const char filling : {'\0', '\xFF'}) {
       if (filling == 0 && (number.words == "strategy"s || number.words == "target FPR"s)) continue;  // both may be 0
-      write_file("changed", whole.substr(0, number.at) + std::string(number.bytes, filling) +
-                                whole.substr(number.at + number.bytes));
+      const std::string changed =
+          whole.substr(0, number.at) + std::string(number.bytes, filling) + whole.substr(number.at + number.bytes);
+      if (changed == whole) continue;
+      write_file("changed", changed);
       EXPECT_ERROR(import_filter("changed", number.name), errc::damaged, number.words);
       EXPECT_EQ(recognize_format("changed"), nullptr) << number.name << ", " << number.words;
     }

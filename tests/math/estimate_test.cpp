@@ -7,6 +7,7 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/params.hpp>
+#include <bloomery/scheme.hpp>
 
 #include "math/occupancy.hpp"
 #include "registry/tables.hpp"
@@ -181,9 +182,8 @@ TEST(EstimatedKeys, AreNoneInAnEmptyFilterAndInfiniteInAFullOne) {
 TEST(EstimatedKeys, OfASchemeAreThoseOfClassicAndOthersAreRefused) {
   const geometry g{64'000, 5};
 
-  for (const char* const scheme :
-       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom"}) {
-    const estimate keys = estimated_keys({.scheme = scheme, .geometry = g}, 30'000);
+  for (const scheme& row : schemes()) {
+    const estimate keys = estimated_keys({.scheme = std::string(row.name), .geometry = g}, 30'000);
 
     EXPECT_EQ(keys.value, estimated_keys(params_of("classic", g), 30'000).value);
     EXPECT_EQ(keys.sigma, estimated_keys(params_of("classic", g), 30'000).sigma);

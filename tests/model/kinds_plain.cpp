@@ -7,6 +7,7 @@
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/split_block512.hpp>
+#include <bloomery/scheme.hpp>
 #include <bloomery/static_filter.hpp>
 
 #include <algorithm>
@@ -231,16 +232,16 @@ std::vector<kind> plain_kinds() {
                                         {.layout = "split_block512", .hash = "siphash", .secret = the_secret}));
   kinds.push_back(kind_of<file_subject>(in_a_file("File_text_classic_murmur3", key_kind::bytes),
                                         {.layout = "classic", .hash = "murmur3", .seed = 7}));
-  for (const char* scheme :
-       {"guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom"}) {
-    contract c = in_a_file(std::string("File_") + scheme, key_kind::bytes);
+  for (const bloomery::scheme& row : bloomery::schemes()) {
+    const std::string scheme(row.name);
+    contract c = in_a_file("File_" + scheme, key_kind::bytes);
     // Rules of others, which may miss the rate that they are given, pharo by its 16-bit hashes also by much.
-    const bool is_pharo = std::string(scheme) == "pharo";
+    const bool is_pharo = scheme == "pharo";
     c.rate = {.is_exact = false, .factor = is_pharo ? 4.0 : 1.6};
     c.has_quick_summary = !is_pharo;  // its rate takes half a second
     if (is_pharo) c.counts = counting_rule::any;
     kinds.push_back(kind_of<file_subject>(c, {.scheme = scheme}));
-    c.name = std::string("Heap_") + scheme;
+    c.name = "Heap_" + scheme;
     c.also = {verb::reopen, verb::copy};
     c.after_kill = survival::not_applicable;
     kinds.push_back(kind_of<heap_subject>(c, {.scheme = scheme}));

@@ -4,6 +4,7 @@
 #include "answers.hpp"
 #include "playground/api/demo_api.hpp"
 #include "playground/host/own_thread.hpp"
+#include "support/scheme_sizes.hpp"
 
 #include <bloomery/layout.hpp>
 #include <bloomery/processors.hpp>
@@ -78,10 +79,7 @@ inline std::vector<json> all_kinds(std::uint64_t keys) {
     }
   }
   for (const bloomery::scheme& scheme : bloomery::schemes()) {
-    // The filters of Java libraries and of RedisBloom consist of whole words; the others need not be whole bytes.
-    const bool whole_words =
-        scheme.name.starts_with("guava") || scheme.name.starts_with("spark") || scheme.name == "redisbloom";
-    const std::uint64_t bits = whole_words ? (8 * keys + 63) / 64 * 64 : 8 * keys + 5;
+    const std::uint64_t bits = has_whole_words(scheme) ? (8 * keys + 63) / 64 * 64 : 8 * keys + 5;
     kinds.push_back({{"scheme", scheme.name}, {"capacity", keys}, {"bits", bits}, {"probes", 4}});
   }
   for (const char* layout : {"sliding", "sliding64"}) {

@@ -71,7 +71,7 @@ class Files(PackageTest):
     def test_a_filter_file_of_another_system_is_opened_for_reading(self) -> None:
         recorded = os.path.join(os.environ["BLOOMERY_SOURCE"], "tests/golden/foreign")
         others = [f"other-{i}" for i in range(20_000)]
-        for name in "guava", "dcso", "bits_and_blooms", "redisbloom", "redisbloom_layers":
+        for name in "guava", "dcso", "bits_and_blooms", "redisbloom", "redisbloom_layers", "datasketches":
             with self.subTest(name):
                 filter = bloomery.open(os.path.join(recorded, f"{name}.filter"))
                 self.assertTrue(all(filter.contains_many([f"key-{i}" for i in range(300)])))

@@ -8,6 +8,9 @@
 # NAME.filter is the file of a filter of the 303 keys below, with a capacity of 300 keys at 1%. NAME.positives lists the
 # keys other-0 .. other-19999, all absent, that the system reports as present. Recorded with Guava 31.1,
 # bits-and-blooms/bloom 3.3.1 and DCSO bloom 0.2.4.
+#
+# With BLOOMERY_DATASKETCHES, a checkout of github.com/apache/datasketches-cpp, the files of DataSketches too. Recorded
+# with commit c22888581964fc490feee835766cc8c3adb722e0. datasketches.sizes lists N, P, numbers of bits and of hashes.
 set -euo pipefail
 cd "$(dirname "$0")"
 peers=../../peers
@@ -37,3 +40,16 @@ bloom create -n 300 -p 0.01 dcso.filter
 bloom insert dcso.filter < "$work/keys"
 bloom set-data dcso.filter <<< 'a note of the user' > "$work/log"
 bloom check dcso.filter < "$work/others" > dcso.positives
+
+if [ -n "${BLOOMERY_DATASKETCHES:-}" ]; then
+  g++ -std=c++17 -I "$BLOOMERY_DATASKETCHES/common/include" -I "$BLOOMERY_DATASKETCHES/filters/include" \
+    "$peers/datasketches.cpp" -o "$work/datasketches"
+  "$work/datasketches" write datasketches.filter 300 0.01 9001 < "$work/keys"
+  "$work/datasketches" check datasketches.filter < "$work/others" | select_positive datasketches
+  "$work/datasketches" count datasketches.filter datasketches.counted
+  "$work/datasketches" write datasketches.empty 300 0.01 9001 < /dev/null
+  seq 0 299 | "$work/datasketches" write datasketches.u64 300 0.01 18446744073709551615 u64
+  for n in 1 2 3 7 10 31 64 100 300 1000 12345 1000000; do
+    for p in 0.9 0.5 0.3 0.25 0.1 0.05 0.03125 0.01 0.001 1e-4 1.862645149230957e-09 1e-12; do echo "$n $p"; done
+  done | "$work/datasketches" size > datasketches.sizes
+fi

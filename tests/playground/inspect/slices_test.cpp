@@ -9,6 +9,7 @@
 #include "playground/inspected_filters.hpp"
 #include "support/errors.hpp"
 #include "support/files.hpp"
+#include "support/scheme_sizes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -112,9 +113,7 @@ TEST_F(SlicedFile, OfEachLayoutShowsTheSameAsAMappedOne) {
 TEST_F(SlicedFile, OfEachSchemeShowsTheSameAsAMappedOne) {
   for (const bloomery::scheme& scheme : bloomery::schemes()) {
     SCOPED_TRACE(scheme.name);
-    const bool whole_words =
-        scheme.name.starts_with("guava") || scheme.name.starts_with("spark") || scheme.name == "redisbloom";
-    const std::uint64_t bits = whole_words ? 960'000 : 960'011;
+    const std::uint64_t bits = has_whole_words(scheme) ? 960'000 : 960'011;
     const params p =
         bloomery::complete({.scheme = std::string(scheme.name), .geometry = {bits, 3}, .capacity = 200'000});
 
