@@ -1,4 +1,5 @@
 // The main program: parses the command line, runs one command, and converts errors to messages and exit statuses.
+#include "app/json_formats.hpp"
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/grammar.hpp"
@@ -67,6 +68,7 @@ void refuse_wrong_kernels() {
 }
 
 exit_status run(int argc, char** argv) {
+  add_formats(app::json_formats());
   command root("bloomery", "Bloom filters in files and on Redis");
   root.footer(
       "Run 'bloomery help COMMAND' to list the options of a command.\n"

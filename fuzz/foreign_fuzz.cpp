@@ -42,7 +42,7 @@ bool is_set(std::span<const std::uint8_t> file, const formats::format_row& row, 
 
 void compare(const any_filter& filter, std::span<const std::uint8_t> file, const formats::format_row& row) {
   const params& p = filter.parameters();
-  require(formats::has_scheme(row, p.scheme), "the format has filters of this scheme");
+  require(formats::has_scheme(row.schemes, p.scheme), "the format has filters of this scheme");
   const bool has_words = row.write_empty == nullptr || file.size() > row.write_empty(p).size();
   require(!has_words || filter.byte_size() <= file.size(), "no more memory than the file is long");
   require(filter.byte_size() == bytes_for(p.geometry.bits), "the number of bytes matches the number of bits");
@@ -108,7 +108,8 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   if (row.read_layers != nullptr) return size;
   params p;
   for (const scheme& candidate : schemes()) {
-    if (formats::has_scheme(row, candidate.name) && (p.scheme.empty() || random.often(50))) p.scheme = candidate.name;
+    if (formats::has_scheme(row.schemes, candidate.name) && (p.scheme.empty() || random.often(50)))
+      p.scheme = candidate.name;
   }
   const std::uint64_t words = 1 + random.below(max_size / 16 + 1);
   p.geometry = {64 * words, static_cast<std::uint32_t>(1 + random.below(20))};

@@ -210,7 +210,7 @@ std::vector<std::string> names_of_formats() {
 std::string list_of_formats() {
   std::string text = "Formats:\n";
   for (const file_format& format : file_formats())
-    text += fmt::format("  {:<16}{}; schemes: {}\n", format.name, format.system, format.schemes);
+    text += fmt::format("  {:<22}{}; schemes: {}\n", format.name, format.system, format.schemes);
   return text;
 }
 
@@ -235,7 +235,7 @@ void add_import(command_line& line) {
   c.example("bloomery import users.guava -o users.bloom -n 1M -p 1%");
   c.example("bloomery import orders.parquet --column user_id --row-group 0 -o users.bloom");
   c.footer(list_of_formats() +
-           "  parquet         Apache Parquet, a column in a row group; layout split_block, hash xxh64\n"
+           "  parquet               Apache Parquet, a column in a row group; layout split_block, hash xxh64\n"
            "Exit status: 0 if the filter was created, 2 on error, 3 if it was created but exceeds its target FPR.");
 }
 

@@ -22,7 +22,7 @@ struct foreign_file {
 
   posix::opened file;
   formats::head head;
-  const formats::format_row* row;
+  const formats::format_row* row;  ///< null: an added format, or a file that may have one
   formats::contents found;
 };
 

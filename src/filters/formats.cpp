@@ -1,7 +1,7 @@
 // Filter files of other systems: recognition, import and export.
-#include <bloomery/formats.hpp>
-
+#include <bloomery/added_formats.hpp>
 #include <bloomery/detail/file_magic.hpp>
+#include <bloomery/formats.hpp>
 
 #include "file/mapping.hpp"
 #include "filters/any_filter_impl.hpp"
@@ -14,13 +14,31 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace bloomery {
 namespace {
 
 constexpr std::size_t slice_bytes = std::size_t{1} << 20;  // whole words
+
+// All formats, and how the added ones are read.
+struct registry {
+  std::vector<file_format> formats;
+  added_formats added = {};
+};
+
+registry& all() {
+  static registry table = [] {
+    registry own;
+    for (const formats::format_row& row : formats::format_rows())
+      own.formats.push_back({row.name, row.system, row.schemes, row.has_metadata});
+    return own;
+  }();
+  return table;
+}
 
 formats::head head_of(const posix::opened& file, const std::string& path) {
   std::array<std::uint8_t, formats::head::most_bytes> bytes;
@@ -63,40 +81,122 @@ heap_storage read_words(const posix::opened& file, std::uint64_t at, std::uint64
                          : "name the format to learn which part of the file does not fit"});
 }
 
-const formats::format_row& row_of(std::string_view name) {
-  if (const formats::format_row* row = formats::find_format(name)) return *row;
+const file_format& format_of(std::string_view name) {
+  if (const file_format* format = find_file_format(name)) return *format;
   throw error(errc::invalid_argument,
               {"unknown format", "format", "one of " + file_format_names(), "'" + std::string(name) + "'", hint::none});
 }
 
-const formats::format_row& row_of(const formats::head& head, std::string_view format) {
-  if (!format.empty()) return row_of(format);
-  if (const formats::format_row* row = formats::recognize(head)) return *row;
-  refuse_unknown(head);
+// ---- import ---------------------------------------------------------------------------------------------------------
+
+struct read_filter {
+  std::string_view format;
+  params parameters;
+  std::variant<heap_storage, mapped_storage, formats::mapped_bits> bits;
+  std::optional<std::uint64_t> keys = {};
+  std::string metadata = {};
+};
+
+bool may_be_added(const formats::head& head) {
+  return all().added.may_read != nullptr && all().added.may_read(head.bytes());
+}
+
+added_filter read_added(const posix::opened& file, std::string_view format, const std::string& path) {
+  if (file.bytes > all().added.most_file_bytes) {
+    throw error(errc::too_large, {"the file is too long for its format", path,
+                                  "at most " + std::to_string(all().added.most_file_bytes) + " bytes",
+                                  std::to_string(file.bytes), hint::none});
+  }
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file.bytes));
+  read_exactly(file, bytes, 0, path);
+  return all().added.read(bytes, format, path);
+}
+
+read_filter import_added(const foreign_file& from, std::string_view format, const std::string& path) {
+  added_filter found = read_added(from.file, format, path);
+  check_known(found.parameters, path);
+  const std::uint64_t bytes = bytes_for(found.parameters.geometry.bits);
+  if (found.bits.size() != bytes) {
+    throw error(errc::incompatible, {"the reader returned another number of bytes than the geometry has", "bits",
+                                     std::to_string(bytes), std::to_string(found.bits.size()), hint::none});
+  }
+  return {found.format, std::move(found.parameters), std::move(found.bits)};
+}
+
+read_filter import_row(const foreign_file& from, const std::string& path) {
+  const auto& [file, head, row, found] = from;
+  check_known(found.parameters, path);
+  if (found.layers > 1) {
+    throw error(errc::incompatible,
+                {"the filter has grown, and its layers cannot be converted", path, "1 layer",
+                 std::to_string(found.layers) + " layers",
+                 "look up keys in this file, or add all keys to a filter with enough capacity (BF.RESERVE)"});
+  }
+  const std::uint64_t bits = found.parameters.geometry.bits;
+  std::string metadata;
+  if (row->has_metadata) {
+    const std::uint64_t end = found.bits_at + 8 * formats::words_for(bits);
+    metadata.resize(static_cast<std::size_t>(file.bytes - end));
+    read_exactly(file, {reinterpret_cast<std::uint8_t*>(metadata.data()), metadata.size()}, end, path);
+  }
+  read_filter result{row->name, found.parameters, heap_storage(0), found.keys, std::move(metadata)};
+  if (found.is_empty)
+    result.bits.emplace<heap_storage>(bytes_for(bits));
+  else if (row->read_layers != nullptr)
+    result.bits = std::move(from.read_layers().front().words);
+  else if (row->order == formats::byte_order::big_endian)
+    result.bits = read_words(file, found.bits_at, bits, path);
+  else
+    result.bits.emplace<formats::mapped_bits>(file.file.get(), found.bits_at, bytes_for(bits), path);
+  return result;
+}
+
+// ---- export ---------------------------------------------------------------------------------------------------------
+
+// Passes the bits to `append` as the file has them, in slices.
+template <class Append>
+void write_words(std::span<const std::uint8_t> bytes, std::uint64_t file_bytes, formats::byte_order order,
+                 Append append) {
+  std::vector<std::uint8_t> slice;
+  for (std::uint64_t done = 0; done < file_bytes; done += slice.size()) {
+    slice.assign(static_cast<std::size_t>(std::min<std::uint64_t>(slice_bytes, file_bytes - done)), 0);
+    const auto some = bytes.subspan(done, std::min<std::uint64_t>(slice.size(), bytes.size() - done));
+    std::copy(some.begin(), some.end(), slice.begin());
+    if (order == formats::byte_order::big_endian) formats::reverse_words(slice);
+    append(slice);
+  }
+}
+
+std::span<const std::uint8_t> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 }  // namespace
 
+// The row of a format that was named or recognized; null: an added one, or none.
 foreign_file::foreign_file(const std::string& path, std::string_view format)
     : file(posix::open_regular(path, false)),
       head(head_of(file, path)),
-      row(&row_of(head, format)),
-      found(row->read(head)) {}
+      row(format.empty() ? formats::recognize(head) : formats::find_format(format_of(format).name)) {
+  if (row != nullptr)
+    found = row->read(head);
+  else if (format.empty() && !may_be_added(head))
+    refuse_unknown(head);
+}
 
 std::vector<formats::stored_layer> foreign_file::read_layers() const {
   const mapping whole(file.file.get(), file.bytes, false, head.path());
   return row->read_layers(head, {whole.at, static_cast<std::size_t>(file.bytes)});
 }
 
-std::span<const file_format> file_formats() noexcept {
-  static const auto rows = [] {
-    std::vector<file_format> list;
-    for (const formats::format_row& row : formats::format_rows())
-      list.push_back({row.name, row.system, row.schemes, row.has_metadata});
-    return list;
-  }();
-  return rows;
+void add_formats(const added_formats& formats) {
+  registry& table = all();
+  table.formats.resize(formats::format_rows().size());
+  table.formats.insert(table.formats.end(), formats.formats.begin(), formats.formats.end());
+  table.added = formats;
 }
+
+std::span<const file_format> file_formats() noexcept { return all().formats; }
 
 const file_format* find_file_format(std::string_view name) noexcept {
   const auto rows = file_formats();
@@ -104,86 +204,75 @@ const file_format* find_file_format(std::string_view name) noexcept {
   return found == rows.end() ? nullptr : &*found;
 }
 
-std::string file_format_names() { return names_of(formats::format_rows()); }
+std::string file_format_names() { return names_of(file_formats()); }
 
 const file_format* recognize_format(const std::string& path) {
-  const formats::format_row* row = formats::recognize(head_of(posix::open_regular(path, false), path));
-  return row == nullptr ? nullptr : find_file_format(row->name);
+  const posix::opened file = posix::open_regular(path, false);
+  const formats::head head = head_of(file, path);
+  if (const formats::format_row* row = formats::recognize(head)) return find_file_format(row->name);
+  if (!may_be_added(head)) return nullptr;
+  try {
+    return find_file_format(read_added(file, {}, path).format);
+  } catch (const error& e) {
+    if (e.code() == errc::io) throw;
+    return nullptr;  // not of these formats
+  }
 }
 
 any_filter import_filter(const std::string& path, std::string_view format) {
   const foreign_file from(path, format);
-  const auto& [file, head, row, found] = from;
-  params p = found.parameters;
-  check_known(p, path);
-  if (found.layers > 1) {
-    throw error(errc::incompatible,
-                {"the filter has grown, and its layers cannot be converted", path, "1 layer",
-                 std::to_string(found.layers) + " layers",
-                 "look up keys in this file, or add all keys to a filter with enough capacity (BF.RESERVE)"});
-  }
-  const std::uint64_t bits = p.geometry.bits;
-  file_info info{
-      .parameters = p, .counts = {}, .metadata = {}, .file_bytes = file.bytes, .format = std::string(row->name)};
-  if (row->has_metadata) {
-    const std::uint64_t end = found.bits_at + 8 * formats::words_for(bits);
-    info.metadata.resize(static_cast<std::size_t>(file.bytes - end));
-    read_exactly(file, {reinterpret_cast<std::uint8_t*>(info.metadata.data()), info.metadata.size()}, end, path);
-  }
-  const bool reversed = row->order == formats::byte_order::big_endian;
-  using storage = decltype(any_filter::impl::storage);
-  storage words = found.is_empty                ? storage(heap_storage(bytes_for(bits)))
-                  : row->read_layers != nullptr ? storage(std::move(from.read_layers().front().words))
-                  : reversed                    ? storage(read_words(file, found.bits_at, bits, path))
-                             : storage(formats::mapped_bits(file.file.get(), found.bits_at, bytes_for(bits), path));
-  auto made = std::make_unique<any_filter::impl>(std::move(p), std::move(words));
+  read_filter read = from.row != nullptr ? import_row(from, path) : import_added(from, format, path);
+  auto made = std::make_unique<any_filter::impl>(read.parameters, std::move(read.bits));
   made->make_read_only();
   // Other systems count merges differently, so their numbers of keys are estimates. Each new key sets a bit at least.
-  if (found.keys && *found.keys <= bits)
-    *made->counts = {.inserted = *found.keys, .is_estimate = true};
+  if (read.keys && *read.keys <= read.parameters.geometry.bits)
+    *made->counts = {.inserted = *read.keys, .is_estimate = true};
   else
     made->estimate_count();
-  info.counts = *made->counts;
-  made->opened_from = std::move(info);
+  made->opened_from = file_info{.parameters = std::move(read.parameters),
+                                .counts = *made->counts,
+                                .metadata = std::move(read.metadata),
+                                .file_bytes = from.file.bytes,
+                                .format = std::string(read.format)};
   return any_filter(std::move(made));
 }
 
 void export_filter(const any_filter& filter, const std::string& path, std::string_view format,
                    const create_options& options) {
-  const formats::format_row& row = row_of(format);
+  const file_format& target = format_of(format);
   const params& p = filter.parameters();
-  if (!formats::has_scheme(row, p.scheme)) {
+  if (!formats::has_scheme(target.schemes, p.scheme)) {
     throw error(errc::incompatible,
                 {"the format has no filters of this kind", "format " + std::string(format),
-                 "scheme " + std::string(row.schemes), p.scheme.empty() ? "layout " + p.layout : "scheme " + p.scheme,
-                 hint::rebuild_with_scheme});
+                 "scheme " + std::string(target.schemes),
+                 p.scheme.empty() ? "layout " + p.layout : "scheme " + p.scheme, hint::rebuild_with_scheme});
   }
-  if (!options.metadata.empty() && !row.has_metadata) {
+  if (!options.metadata.empty() && !target.has_metadata) {
     throw error(errc::incompatible, {"the format does not store metadata", path, "no metadata",
                                      std::to_string(options.metadata.size()) + " bytes", hint::none});
   }
   filter.verify();
   const std::span<const std::uint8_t> bytes = filter.bytes();
-  const bool has_words = row.write_empty == nullptr || std::any_of(bytes.begin(), bytes.end(), std::identity());
-  const std::vector<std::uint8_t> beginning = has_words ? row.write(p, filter.counts()) : row.write_empty(p);
+  const formats::format_row* const row = formats::find_format(format);
+  const bool has_words =
+      row != nullptr && (row->write_empty == nullptr || std::any_of(bytes.begin(), bytes.end(), std::identity()));
+  std::string added;
+  std::vector<std::uint8_t> beginning;
+  if (row == nullptr)
+    added = all().added.write(format, p, bytes);
+  else
+    beginning = has_words ? row->write(p, filter.counts()) : row->write_empty(p);
   posix::replacement file(path, {.replace = options.replace, .lock = posix::locking::if_possible});
+  const bool has_end = row != nullptr && row->write_end != nullptr;
   std::uint64_t crc = 0;
   const auto append = [&](std::span<const std::uint8_t> some) {
-    if (row.write_end != nullptr) crc = rdb::crc64(crc, some);
+    if (has_end) crc = rdb::crc64(crc, some);
     posix::write_all(file.fd(), some, path);
   };
-  append(beginning);
-  const std::uint64_t file_bytes = has_words ? 8 * formats::words_for(p.geometry.bits) : 0;
-  std::vector<std::uint8_t> slice;
-  for (std::uint64_t done = 0; done < file_bytes; done += slice.size()) {
-    slice.assign(static_cast<std::size_t>(std::min<std::uint64_t>(slice_bytes, file_bytes - done)), 0);
-    const auto some = bytes.subspan(done, std::min<std::uint64_t>(slice.size(), bytes.size() - done));
-    std::copy(some.begin(), some.end(), slice.begin());
-    if (row.order == formats::byte_order::big_endian) formats::reverse_words(slice);
-    append(slice);
-  }
-  append({reinterpret_cast<const std::uint8_t*>(options.metadata.data()), options.metadata.size()});
-  if (row.write_end != nullptr) append(row.write_end(filter.counts(), crc));
+  append(row == nullptr ? bytes_of(added) : beginning);
+  if (has_words) write_words(bytes, 8 * formats::words_for(p.geometry.bits), row->order, append);
+  append(bytes_of(options.metadata));
+  if (has_end) append(row->write_end(filter.counts(), crc));
   file.publish(options.sync);
 }
 

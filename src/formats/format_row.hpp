@@ -129,8 +129,8 @@ const format_row* find_format(std::string_view name) noexcept;
 /// bloomery and for unknown files.
 const format_row* recognize(const head& file) noexcept;
 
-/// Whether the format has filters of this scheme.
-bool has_scheme(const format_row& row, std::string_view scheme) noexcept;
+/// Whether a scheme is among those of a format, as in format_row::schemes.
+bool has_scheme(std::string_view schemes, std::string_view scheme) noexcept;
 
 /// Reverses the bytes of each word: from big-endian to little-endian and back.
 void reverse_words(std::span<std::uint8_t> words) noexcept;

@@ -62,8 +62,8 @@ const format_row* recognize(const head& file) noexcept {
   return nullptr;
 }
 
-bool has_scheme(const format_row& row, std::string_view scheme) noexcept {
-  std::string_view rest = row.schemes;
+bool has_scheme(std::string_view schemes, std::string_view scheme) noexcept {
+  std::string_view rest = schemes;
   while (!rest.empty()) {
     const std::size_t comma = std::min(rest.find(", "), rest.size());
     if (rest.substr(0, comma) == scheme) return true;

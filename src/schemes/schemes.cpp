@@ -27,6 +27,8 @@ std::span<const scheme> schemes() noexcept {
 #if !defined(__EMSCRIPTEN__)  // without their files, the page has no use for these schemes and stays small
     redisbloom_scheme,
     datasketches_scheme,
+    bloom_filters_scheme,
+    bloomfilter_js_scheme,
 #endif
   };
   return table;

@@ -12,10 +12,11 @@ from support import CommandTest, keys, text
 SOURCE = Path(os.environ["BLOOMERY_SOURCE"])
 RECORDED = SOURCE / "tests/golden/foreign"
 PEERS = SOURCE / "tests/peers"
+BUILD = Path(os.environ["BLOOMERY_BUILD"])
 GUAVA = "/usr/share/java/guava.jar:/usr/share/java/failureaccess.jar"
 HERE = keys(300) + ["Zürich".encode(), "布隆过滤器".encode(), b"a key with spaces, which is longer than two blocks of sixteen bytes"]
 OTHERS = keys(20_000, "other")
-# Name: format, scheme, bits, probes, capacity.
+# Name of the recorded file: format, scheme, bits, probes, capacity.
 FILES = {
     "guava": ("guava", "guava", 64 * 45, 7, 0),
     "guava32": ("guava", "guava32", 64 * 45, 7, 0),
@@ -23,11 +24,39 @@ FILES = {
     "dcso": ("dcso", "dcso", 2875, 7, 300),
     "redisbloom_chunks": ("redisbloom_chunks", "redisbloom", 4416, 8, 400),
     "datasketches": ("datasketches", "datasketches", 64 * 45, 7, 0),
+    "bloom_filters": ("bloom_filters", "bloom_filters", 2876, 7, 0),
+    "bloomfilter_js": ("bloomfilter_js", "bloomfilter_js", 2880, 7, 0),
+    "bits_and_blooms_json": ("bits_and_blooms_json", "bits_and_blooms", 2876, 7, 0),
 }
+
+FORMATS = ", ".join(("guava", "spark", "dcso", "bits_and_blooms", "redisbloom", "redisbloom_chunks", "datasketches",
+                     "bloom_filters", "bloomfilter_js", "bits_and_blooms_json"))
 
 
 def recorded(name: str) -> bytes:
     return (RECORDED / name).read_bytes()
+
+
+def positives_of(name: str) -> bytes:
+    """The absent keys that the system reports as present."""
+    return recorded(f"{name.removesuffix('_json')}.positives")
+
+
+def is_utf8(key: bytes) -> bool:
+    return key.decode(errors="replace").encode() == key
+
+
+def install_npm_packages(folder: Path) -> bool:
+    packages = {"bloom-filters": "3.0.4", "bloomfilter": "1.1.0"}
+    if shutil.which("npm") is None or shutil.which("node") is None:
+        return False
+    if all((folder / "node_modules" / name).exists() for name in packages):
+        return True
+    command = ["npm", "install", "--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
+    try:
+        return subprocess.run([*command, *(f"{name}@{version}" for name, version in packages.items())], timeout=120).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
 class Recorded(CommandTest):
@@ -35,17 +64,17 @@ class Recorded(CommandTest):
 
     def setUp(self) -> None:
         super().setUp()
-        for scheme in FILES:
-            self.write(scheme, recorded(f"{scheme}.filter"))
+        for name in FILES:
+            self.write(name, recorded(f"{name}.filter"))
 
     def test_check_answers_as_the_system_that_wrote_the_file(self) -> None:
-        for scheme in FILES:
-            with self.subTest(scheme):
-                present = self.bloomery("check", scheme, stdin=text(HERE)).out
-                others = self.bloomery("check", scheme, stdin=text(OTHERS)).out
+        for name in FILES:
+            with self.subTest(name):
+                present = self.bloomery("check", name, stdin=text(HERE)).out
+                others = self.bloomery("check", name, stdin=text(OTHERS)).out
 
                 self.assertEqual(present, text(HERE))
-                self.assertEqual(others, recorded(f"{scheme}.positives"))
+                self.assertEqual(others, positives_of(name))
 
     def test_info_names_the_format_and_computes_the_rate_of_the_bits(self) -> None:
         for name, (form, scheme, bits, probes, capacity) in FILES.items():
@@ -54,7 +83,7 @@ class Recorded(CommandTest):
                 shown = self.bloomery("info", name).out.decode()
 
                 self.assertEqual((facts["format"], facts["scheme"], facts["bits"], facts["probes"]), (form, scheme, bits, probes))
-                positives = len(recorded(f"{name}.positives").splitlines())
+                positives = len(positives_of(name).splitlines())
                 self.assertLess(abs(positives - 20_000 * facts["rate_now"]), 5 * positives**0.5)
                 self.assertLess(abs(facts["estimated_keys"] - len(HERE)), 5 * facts["estimated_keys_sigma"])
                 self.assertEqual(facts["capacity"], capacity)
@@ -69,7 +98,7 @@ class Recorded(CommandTest):
                 self.bloomery("export", "own", "--to", form, "-o", "back")
 
                 self.assertEqual((result["format"], result["scheme"], result["bits"]), (form, scheme, bits))
-                self.assertEqual(self.bloomery("check", "own", stdin=text(OTHERS)).out, recorded(f"{name}.positives"))
+                self.assertEqual(self.bloomery("check", "own", stdin=text(OTHERS)).out, positives_of(name))
                 self.assertEqual(self.read("back"), recorded(f"{name}.filter"))
 
     def test_an_imported_filter_takes_keys_and_is_judged_by_the_given_target(self) -> None:
@@ -85,23 +114,23 @@ class Recorded(CommandTest):
         self.assertAlmostEqual(self.bloomery("info", "--json", "own").json["capacity"], 300, delta=5)
 
     def test_other_commands_open_the_files_too(self) -> None:
-        for scheme in FILES:
-            with self.subTest(scheme):
-                self.bloomery("union", "-q", "-o", "both", scheme, scheme, status=0)
-                self.assertEqual(self.bloomery("check", "both", stdin=text(OTHERS)).out, recorded(f"{scheme}.positives"))
-                self.assertIn(b"key-7", self.bloomery("explain", scheme, "key-7").out)
+        for name in FILES:
+            with self.subTest(name):
+                self.bloomery("union", "-q", "-o", "both", name, name, status=0)
+                self.assertEqual(self.bloomery("check", "both", stdin=text(OTHERS)).out, positives_of(name))
+                self.assertIn(b"key-7", self.bloomery("explain", name, "key-7").out)
                 self.write("present", HERE)
-                verified = self.bloomery("verify", "--json", scheme, "--present", "present").json
+                verified = self.bloomery("verify", "--json", name, "--present", "present").json
                 self.assertEqual((verified["present"]["keys"], verified["present"]["missing"]), (len(HERE), 0))
 
     def test_the_files_are_never_changed(self) -> None:
-        for scheme, (form, *_) in FILES.items():
-            with self.subTest(scheme):
-                failure = self.bloomery("add", scheme, stdin=b"Madrid\n", status=2).err
+        for name, (form, *_) in FILES.items():
+            with self.subTest(name):
+                failure = self.bloomery("add", name, stdin=b"Madrid\n", status=2).err
 
                 self.assertIn(f"expected a file of bloomery, found format {form}", failure)
-                self.assertIn(f"bloomery import -o NAME.bloom {scheme}", failure)
-                self.assertEqual(self.read(scheme), recorded(f"{scheme}.filter"))
+                self.assertIn(f"bloomery import -o NAME.bloom {name}", failure)
+                self.assertEqual(self.read(name), recorded(f"{name}.filter"))
         self.refused("info", "--check", "guava", says="no page checksums")
 
     def test_a_compressed_file_is_refused_with_the_command_that_decompresses_it(self) -> None:
@@ -118,7 +147,7 @@ class Recorded(CommandTest):
         self.assertFalse(os.path.exists(self.path("no")))
         self.write("keys", HERE)
         failure = self.bloomery("import", "keys", "-o", "no", status=2).err
-        self.assertIn("one of guava, spark, dcso, bits_and_blooms, redisbloom, redisbloom_chunks, datasketches", failure)
+        self.assertIn(f"one of {FORMATS}", failure)
         failure = self.bloomery("import", "--from", "guava", "dcso", "-o", "no", status=2).err
         self.assertIn("number of probes", failure)
         self.write("cut", recorded("guava.filter")[:-8])
@@ -292,12 +321,80 @@ class BitsAndBlooms(CommandTest):
         environment = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": os.path.join(self.folder, "cache")}
         subprocess.run(["go", "build", "-o", self.path("go"), str(PEERS / "bits_and_blooms.go")], check=True, env=environment)
         self.make_filter("own", HERE, "--scheme", "bits_and_blooms", "-n", 400, "-p", "2%")
-        self.bloomery("export", "-q", "own", "--to", "bits_and_blooms", "-o", "theirs")
+        for form, name in ("bits_and_blooms", "theirs"), ("bits_and_blooms_json", "theirs.json"):
+            with self.subTest(form):
+                self.bloomery("export", "-q", "own", "--to", form, "-o", name)
 
-        checked = subprocess.run([self.path("go"), "check", self.path("theirs")], input=text(HERE + OTHERS), stdout=subprocess.PIPE, check=True)
+                checked = subprocess.run([self.path("go"), "check", self.path(name)], input=text(HERE + OTHERS), stdout=subprocess.PIPE, check=True)
 
-        found = [key for key, answer in zip(HERE + OTHERS, checked.stdout.split(), strict=True) if answer == b"1"]
-        self.assertEqual(text(found), self.bloomery("check", "own", stdin=text(HERE + OTHERS)).out)
+                found = [key for key, answer in zip(HERE + OTHERS, checked.stdout.split(), strict=True) if answer == b"1"]
+                self.assertEqual(text(found), self.bloomery("check", "own", stdin=text(HERE + OTHERS)).out)
+
+
+class Npm(CommandTest):
+    """The real packages bloom-filters and bloomfilter read what bloomery writes, and the other way round."""
+
+    PACKAGES = {"bloom_filters": "bloom-filters", "bloomfilter_js": "bloomfilter"}
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.modules = BUILD / "npm/node_modules"
+        if not install_npm_packages(self.modules.parent):
+            print("SKIP peer npm packages bloom-filters and bloomfilter: npm or node is missing, or npm cannot install them")
+            self.skipTest("SKIP peer npm packages bloom-filters and bloomfilter: npm or node is missing, or npm cannot install them")
+
+    def npm(self, *arguments: object, stdin: bytes) -> bytes:
+        command = ["node", str(PEERS / "npm_filters.cjs"), *map(str, arguments)]
+        environment = {**os.environ, "NODE_PATH": str(self.modules)}
+        return subprocess.run(command, input=stdin, stdout=subprocess.PIPE, check=True, cwd=self.folder, env=environment).stdout
+
+    # With keys of all lengths and planes, and invalid UTF-8.
+    def keys_of_all_kinds(self) -> list[bytes]:
+        characters = ["a", "é", "\u4e00", "\U0001f600"]
+        mixed = ["".join(characters[(i + j) % 4] for j in range(i)).encode() for i in range(100)]
+        return HERE + mixed + [b"\x80", b"\xc3", b"\xed\xa0\x80 surrogate", b"\xf0\x9f\x98", b"\xf4\x90\x80\x80"]
+
+    def test_the_packages_answer_as_bloomery(self) -> None:
+        for scheme, package in self.PACKAGES.items():
+            valid = [key for key in self.keys_of_all_kinds() if scheme == "bloomfilter_js" or is_utf8(key)]
+            with self.subTest(scheme):
+                self.make_filter("own", valid, "--scheme", scheme, "-n", 600, "-p", "2%")
+                self.bloomery("export", "-q", "own", "--to", scheme, "-o", "theirs")
+
+                answers = self.npm("check", "theirs", stdin=text(valid + OTHERS))
+
+                found = [key for key, answer in zip(valid + OTHERS, answers.split(), strict=True) if answer == b"1"]
+                self.assertEqual(text(found), self.bloomery("check", "own", stdin=text(valid + OTHERS)).out)
+                self.assertEqual(found[: len(valid)], valid)
+                # The package itself writes the same file from the same keys.
+                self.npm("write", package, "by_package", 600, 0.02, stdin=text(valid))
+                self.assertEqual(self.read("by_package"), self.read("theirs"))
+
+    def test_a_filter_goes_back_and_forth(self) -> None:
+        for scheme, package in self.PACKAGES.items():
+            for seed in [[], [0], [5], [2**53 - 2]] if scheme == "bloom_filters" else [[]]:
+                with self.subTest(scheme, seed=seed):
+                    self.npm("write", package, "theirs", 400, 0.0001, *seed, stdin=text(HERE))
+                    self.bloomery("import", "-q", "theirs", "-o", "own")
+                    self.bloomery("add", "-q", "own", stdin=b"Madrid\n")
+                    self.bloomery("export", "-q", "own", "--to", scheme, "-o", "theirs")
+
+                    self.npm("rewrite", "theirs", stdin=b"Barcelona\n")
+
+                    some = [b"Madrid", b"Paris", b"Barcelona", *HERE]
+                    expected = text(key for key in some if key != b"Paris")
+                    self.assertEqual(self.bloomery("check", "theirs", stdin=text(some)).out, expected)
+                    answers = self.npm("check", "theirs", stdin=text(some)).split()
+                    self.assertEqual(text(key for key, answer in zip(some, answers, strict=True) if answer == b"1"), expected)
+
+    def test_sizes_are_those_of_the_packages(self) -> None:
+        wanted = [(n, p) for n in (1, 2, 3, 7, 10, 100, 999, 12_345, 1_000_000) for p in (0.9, 0.5, 0.25, 0.1, 0.03, 0.01, 2**-10, 1e-6, 1e-12)]
+        lines = self.npm("sizes", stdin=text(f"{n} {p!r}".encode() for n, p in wanted)).decode().splitlines()
+        for (n, p), line in zip(wanted, lines, strict=True):
+            sizes = list(map(int, line.split()[2:]))
+            for scheme, size in zip(self.PACKAGES, (sizes[:2], sizes[2:]), strict=True):
+                plan = self.bloomery("plan", "--json", "--scheme", scheme, "-n", n, "-p", repr(p), status=None).json
+                self.assertEqual([plan["bits"], plan["probes"]], size, (scheme, n, p))
 
 
 if __name__ == "__main__":

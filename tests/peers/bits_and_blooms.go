@@ -3,14 +3,16 @@
 //	GO111MODULE=off GOPATH=/usr/share/gocode go run bits_and_blooms.go write FILE N P < keys    writes a filter
 //	GO111MODULE=off GOPATH=/usr/share/gocode go run bits_and_blooms.go check FILE < keys        prints 1 or 0 per key
 //
-// Keys are lines.
+// Keys are lines. A file whose name ends in .json has the form of MarshalJSON, any other that of WriteTo.
 package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/bits-and-blooms/bloom"
 )
@@ -33,6 +35,12 @@ func main() {
 		for keys.Scan() {
 			filter.Add(keys.Bytes())
 		}
+		if strings.HasSuffix(os.Args[2], ".json") {
+			text, err := json.Marshal(filter)
+			must(err)
+			must(os.WriteFile(os.Args[2], text, 0o644))
+			return
+		}
 		file, err := os.Create(os.Args[2])
 		must(err)
 		_, err = filter.WriteTo(file)
@@ -40,11 +48,17 @@ func main() {
 		must(file.Close())
 		return
 	}
-	file, err := os.Open(os.Args[2])
-	must(err)
 	filter := &bloom.BloomFilter{}
-	_, err = filter.ReadFrom(file)
-	must(err)
+	if strings.HasSuffix(os.Args[2], ".json") {
+		text, err := os.ReadFile(os.Args[2])
+		must(err)
+		must(json.Unmarshal(text, filter))
+	} else {
+		file, err := os.Open(os.Args[2])
+		must(err)
+		_, err = filter.ReadFrom(file)
+		must(err)
+	}
 	out := bufio.NewWriter(os.Stdout)
 	for keys.Scan() {
 		if filter.Test(keys.Bytes()) {

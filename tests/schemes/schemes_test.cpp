@@ -69,7 +69,9 @@ TEST(Schemes, AreFoundByName) {
     EXPECT_FALSE(row.origin.empty());
   }
 
-  EXPECT_EQ(names, "guava guava32 spark spark2 dcso bits_and_blooms pharo python perl redisbloom datasketches ");
+  EXPECT_EQ(names,
+            "guava guava32 spark spark2 dcso bits_and_blooms pharo python perl redisbloom datasketches bloom_filters "
+            "bloomfilter_js ");
   EXPECT_EQ(find_scheme("fortran"), nullptr);
 }
 
@@ -113,6 +115,14 @@ TEST(Schemes, RefuseSizesThatTheirSystemCannotAddressWithAHint) {
   EXPECT_EQ(code_of([] { find_scheme("guava")->check({std::uint64_t{1} << 37, 7}); }), errc::too_large);
   EXPECT_EQ(code_of([] { find_scheme("python")->check({(std::uint64_t{1} << 31) + 1, 7}); }), errc::too_large);
   EXPECT_EQ(code_of([] { find_scheme("perl")->check({(std::uint64_t{1} << 32) + 1, 7}); }), errc::too_large);
+  EXPECT_EQ(code_of([] { find_scheme("bloom_filters")->check({(std::uint64_t{1} << 32) + 1, 7}); }), errc::too_large);
+  EXPECT_EQ(code_of([] { find_scheme("bloom_filters")->geometry_for(1'000'000'000, 0.01); }), errc::too_large);
+  EXPECT_EQ(code_of([] { find_scheme("bloom_filters")->geometry_for(100, 1e-100); }), errc::too_large);  // 333 probes
+  EXPECT_EQ(code_of([] {
+              find_scheme("bloomfilter_js")->check({100, 7});
+            }),
+            errc::invalid_argument);  // not whole words
+  EXPECT_EQ(code_of([] { find_scheme("bloomfilter_js")->check({(std::uint64_t{1} << 32) + 32, 7}); }), errc::too_large);
   try {
     find_scheme("python")->geometry_for(1'000'000'000, 0.01);
     FAIL();

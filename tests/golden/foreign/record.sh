@@ -4,10 +4,11 @@
 #   tests/golden/foreign/record.sh
 #
 # Debian: libguava-java default-jdk-headless golang-go golang-github-willf-bloom-dev golang-github-dcso-bloom-cli
+# npm installs bloom-filters and bloomfilter into a temporary folder.
 #
 # NAME.filter is the file of a filter of the 303 keys below, with a capacity of 300 keys at 1%. NAME.positives lists the
 # keys other-0 .. other-19999, all absent, that the system reports as present. Recorded with Guava 31.1,
-# bits-and-blooms/bloom 3.3.1 and DCSO bloom 0.2.4.
+# bits-and-blooms/bloom 3.3.1, DCSO bloom 0.2.4, bloom-filters 3.0.4 and bloomfilter 1.1.0.
 #
 # With BLOOMERY_DATASKETCHES, a checkout of github.com/apache/datasketches-cpp, the files of DataSketches too. Recorded
 # with commit c22888581964fc490feee835766cc8c3adb722e0. datasketches.sizes lists N, P, numbers of bits and of hashes.
@@ -35,6 +36,17 @@ guava check guava32.filter < "$work/others" | select_positive guava32
 GO111MODULE=off GOPATH=/usr/share/gocode go build -o "$work/go" "$peers/bits_and_blooms.go"
 "$work/go" write bits_and_blooms.filter 300 0.01 < "$work/keys"
 "$work/go" check bits_and_blooms.filter < "$work/others" | select_positive bits_and_blooms
+
+# The same bits as JSON.
+"$work/go" write "$work/filter.json" 300 0.01 < "$work/keys"
+mv "$work/filter.json" bits_and_blooms_json.filter
+
+npm install --silent --no-audit --no-fund --prefix "$work" bloom-filters@3.0.4 bloomfilter@1.1.0
+npm_filters() { NODE_PATH=$work/node_modules node "$peers/npm_filters.cjs" "$@"; }
+npm_filters write bloom-filters bloom_filters.filter 300 0.01 < "$work/keys"
+npm_filters check bloom_filters.filter < "$work/others" | select_positive bloom_filters
+npm_filters write bloomfilter bloomfilter_js.filter 300 0.01 < "$work/keys"
+npm_filters check bloomfilter_js.filter < "$work/others" | select_positive bloomfilter_js
 
 bloom create -n 300 -p 0.01 dcso.filter
 bloom insert dcso.filter < "$work/keys"
