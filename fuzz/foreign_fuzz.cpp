@@ -61,6 +61,10 @@ void compare(const any_filter& filter, std::span<const std::uint8_t> file, const
   const std::ptrdiff_t from = has_words ? 0 : 4;
   require(std::equal(head.begin() + from, head.begin() + static_cast<std::ptrdiff_t>(compared), file.begin() + from),
           "the header is written as it was read");
+  if (row.write_end != nullptr) {
+    const std::vector<std::uint8_t> end = row.write_end(p, filter.counts(), 0);
+    require(std::equal(end.rbegin(), end.rend(), file.rbegin()), "the end is written as it was read");
+  }
 
   std::array<std::uint64_t, max_probes> cells;
   for (const std::string_view key : keys) {
@@ -86,6 +90,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const any_filter filter = import_filter(file.path(), row.name);
       if (row.read_layers == nullptr) compare(filter, {data, size}, row);  // otherwise see redisbloom_fuzz.cpp
     });
+    if (!row.is_recognized) {
+      require(recognized == nullptr || recognized->name != row.name, "this format is not recognized");
+      continue;
+    }
     readers += reads ? 1 : 0;
     if (reads) require(recognized != nullptr, "a file with a reader is recognized");
     if (!reads && row.read_layers == nullptr)
@@ -117,10 +125,14 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   p.target_fpr = 0.01;
   p.seed = random.below(1000);
   const bool is_empty = row.write_empty != nullptr && random.often(20);
-  const std::vector<std::uint8_t> head = is_empty ? row.write_empty(p) : row.write(p, {.inserted = random.below(1000)});
-  const std::size_t whole = head.size() + (is_empty ? 0 : 8 * words);
+  const key_counts counts{.inserted = random.below(1000)};
+  const std::vector<std::uint8_t> head = is_empty ? row.write_empty(p) : row.write(p, counts);
+  const std::vector<std::uint8_t> end =
+      row.write_end == nullptr ? std::vector<std::uint8_t>() : row.write_end(p, counts, 0);
+  const std::size_t whole = head.size() + (is_empty ? 0 : 8 * words) + end.size();
   if (whole > max_size) return size;
   if (size < whole) std::fill(data + size, data + whole, random.often(50) ? std::uint8_t{0} : std::uint8_t{0xFF});
   std::copy(head.begin(), head.end(), data);
+  std::copy(end.begin(), end.end(), data + whole - end.size());
   return whole + (row.has_metadata && random.often(50) ? std::min<std::size_t>(random.below(20), max_size - whole) : 0);
 }

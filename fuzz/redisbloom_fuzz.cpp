@@ -59,7 +59,7 @@ std::vector<std::uint8_t> written(const any_filter& filter, const formats::forma
   const auto words = filter.bytes();
   bytes.insert(bytes.end(), words.begin(), words.end());
   if (row.write_end == nullptr) return bytes;
-  const std::vector<std::uint8_t> end = row.write_end(filter.counts(), rdb::crc64(0, bytes));
+  const std::vector<std::uint8_t> end = row.write_end(filter.parameters(), filter.counts(), rdb::crc64(0, bytes));
   bytes.insert(bytes.end(), end.begin(), end.end());
   return bytes;
 }

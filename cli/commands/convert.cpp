@@ -7,6 +7,7 @@
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
+#include "cli/commands/container.hpp"
 #include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/open_handle.hpp"
@@ -117,11 +118,16 @@ imported import_parquet(const import_options& options) {
 }
 
 imported import_any(const import_options& options) {
-  const bool by_content = options.format.empty() && is_parquet(options.file);
+  const container_kind* const container = options.format.empty() ? container_of(options.file) : nullptr;
+  const bool by_content = container != nullptr && container->has_columns;
   if (by_content || options.format == parquet_format) return import_parquet(options);
   if (!options.column.empty() || options.row_group) {
     throw error(errc::invalid_argument,
                 {"this is not a Parquet file", options.file, "", "", "leave out --column and --row-group"});
+  }
+  if (container != nullptr) {
+    throw error(errc::incompatible, {"the file contains many filters", options.file, "a file of one filter",
+                                     container->name, "use it with check, info or verify"});
   }
   imported result{import_filter(options.file, options.format), {}, "", ""};
   result.parameters = result.filter.parameters();

@@ -3,12 +3,12 @@
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
+#include "cli/commands/container.hpp"
 #include "cli/commands/counting.hpp"
 #include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/info_build.hpp"
 #include "cli/commands/info_header.hpp"
-#include "cli/commands/info_parquet.hpp"
 #include "cli/commands/info_text.hpp"
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
@@ -22,7 +22,6 @@
 #include <bloomery/judgement.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
-#include <bloomery/parquet.hpp>
 #include <bloomery/redis/address.hpp>
 #include <bloomery/redis/handle.hpp>
 
@@ -312,7 +311,7 @@ void check_given(const info_options& options) {
   if (about_filters != nullptr) refuse(what, "--build", "", about_filters);
 }
 
-void refuse_for_parquet(const info_options& options) {
+void refuse_for(const container_kind& container, const info_options& options) {
   const char* const unused = options.check_pages                            ? "--check"
                              : options.queries                              ? "--queries"
                              : !options.secret.empty()                      ? "--secret"
@@ -320,8 +319,8 @@ void refuse_for_parquet(const info_options& options) {
                              : options.chain.rate && options.column.empty() ? "--rate"
                                                                             : nullptr;
   if (unused == nullptr) return;
-  throw error(errc::invalid_argument,
-              {"this option does not apply to a Parquet file", unused, "", "", std::string("leave out ") + unused});
+  throw error(errc::invalid_argument, {std::string("this option does not apply to ") + container.name, unused, "", "",
+                                       std::string("leave out ") + unused});
 }
 
 exit_status info(const info_options& options) {
@@ -329,12 +328,14 @@ exit_status info(const info_options& options) {
   if (options.build) return info_of_build(options.json);
   if (!redis_address::is_one(options.filter)) end_at_once_when_stopped();  // exchanges with servers are completed
   const bool is_chain = !options.chain.scheme.empty();
-  if (!redis_address::is_one(options.filter) && !is_chain && !options.header && is_parquet(options.filter)) {
-    refuse_for_parquet(options);
-    return info_of_parquet({options.filter, options.column, options.chain.rate, options.json});
-  }
-  if (!options.column.empty()) {
+  const bool may_be_container = !redis_address::is_one(options.filter) && !is_chain && !options.header;
+  const container_kind* const container = may_be_container ? container_of(options.filter) : nullptr;
+  if (!options.column.empty() && (container == nullptr || !container->has_columns)) {
     throw error(errc::invalid_argument, {"this is not a Parquet file", options.filter, "", "", "leave out --column"});
+  }
+  if (container != nullptr) {
+    refuse_for(*container, options);
+    return container->info({options.filter, options.column, options.chain.rate, options.json});
   }
   if (options.header) return info_of_header(options.filter, options.json);
   const info_result result = find_out(options);

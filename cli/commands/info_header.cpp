@@ -2,13 +2,13 @@
 
 #include "app/numbers.hpp"
 #include "cli/commands/common.hpp"
+#include "cli/commands/container.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
 
 #include <bloomery/error.hpp>
 #include <bloomery/formats.hpp>
 #include <bloomery/mapped_storage.hpp>
-#include <bloomery/parquet.hpp>
 #include <bloomery/redis/address.hpp>
 
 #include <fmt/format.h>
@@ -84,10 +84,11 @@ exit_status info_of_header(const std::string& path, bool json) {
                                          redis_address::parse(path).text(), "leave out --header"});
   }
   const file_format* const other = recognize_format(path);
-  if (other != nullptr || is_parquet(path)) {
+  const container_kind* const container = container_of(path);
+  if (other != nullptr || container != nullptr) {
     throw error(errc::invalid_argument,
                 {"files of other systems have no header of bloomery", "--header", "a file of bloomery",
-                 "format " + std::string(other == nullptr ? "parquet" : other->name), "leave out --header"});
+                 "format " + std::string(other == nullptr ? container->format : other->name), "leave out --header"});
   }
   const mapped_storage file = mapped_storage::open(path, {.check = file_check::header});
   output out(STDOUT_FILENO, "standard output");

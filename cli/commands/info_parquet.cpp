@@ -42,13 +42,13 @@ with_filters count_filters(const parquet_column& column) {
 
 std::string line_of(std::string_view name, std::string_view value) { return fmt::format("{:<14}{}\n", name, value); }
 
-void print(const parquet_info_options& options, const json& object, const std::string& text) {
+void print(const container_info_options& options, const json& object, const std::string& text) {
   output out(STDOUT_FILENO, "standard output");
   out.write(options.json ? json_line(object) : text);
   out.flush();
 }
 
-void list_columns(const parquet_info_options& options) {
+void list_columns(const container_info_options& options) {
   const std::vector<parquet_column> columns = parquet_columns(options.file);
   json object = {{"filter", options.file}, {"format", "parquet"}, {"columns", json::array()}};
   std::string text = line_of("filter", printable(options.file));
@@ -79,7 +79,7 @@ struct group_facts {
   fpr_judgement judgement;
 };
 
-group_facts facts_of(const any_filter& filter, const parquet_info_options& options) {
+group_facts facts_of(const any_filter& filter, const container_info_options& options) {
   params p = filter.parameters();
   p.capacity = 0;
   p.target_fpr = options.rate.value_or(0);
@@ -110,7 +110,7 @@ std::string text_of(const parquet_row_group& group, const group_facts& facts) {
       facts.judgement.is_broken() ? fmt::format(", more than {}", rate_text(facts.judgement.target)) : "");
 }
 
-exit_status show_column(const parquet_info_options& options) {
+exit_status show_column(const container_info_options& options) {
   const parquet_filters filters = parquet_filters::open(options.file, options.column);
   const parquet_column& column = filters.column();
   json object = {{"filter", options.file},
@@ -155,7 +155,7 @@ exit_status show_column(const parquet_info_options& options) {
 
 }  // namespace
 
-exit_status info_of_parquet(const parquet_info_options& options) {
+exit_status info_of_parquet(const container_info_options& options) {
   if (!options.column.empty()) return show_column(options);
   list_columns(options);
   return exit_status::found;

@@ -1,14 +1,12 @@
 #include "cli/commands/open_handle.hpp"
 
+#include "cli/commands/container.hpp"
 #include "cli/commands/shared_filter.hpp"
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layered_filter.hpp>
-#include <bloomery/parquet.hpp>
 #include <bloomery/redis/handle.hpp>
-
-#include <fmt/format.h>
 
 namespace bloomery::cli {
 namespace {
@@ -39,14 +37,11 @@ void set_chain(redis::open_options& options, const chain_options& chain) {
   if (chain.capacity) options.chain = redis_chain_params{*chain.capacity, *chain.rate};
 }
 
-std::unique_ptr<filter_handle> open_column(const named_filter& wanted) {
-  if (!wanted.secret.empty()) refuse("a Parquet file has no secret", "--secret", "leave it out");
-  if (wanted.now) refuse("a Parquet file has no window of time", "--now", "leave it out");
-  if (!wanted.column.empty()) return make_handle(parquet_filters::open(wanted.name, wanted.column));
-  throw error(errc::incompatible, {"a Parquet file has a filter per column and row group", wanted.name, "", "",
-                                   fmt::format("use 'bloomery info {0}', which lists the columns, 'bloomery check "
-                                               "--column NAME {0}', or 'bloomery import --column NAME'",
-                                               wanted.name)});
+std::unique_ptr<filter_handle> open_container(const container_kind& kind, const named_filter& wanted) {
+  const std::string name = kind.name;
+  if (!wanted.secret.empty()) refuse(name + " has no secret", "--secret", "leave it out");
+  if (wanted.now) refuse(name + " has no window of time", "--now", "leave it out");
+  return kind.open(wanted);
 }
 
 }  // namespace
@@ -59,8 +54,10 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
   const bool writes = mode == access::read_write;
   const bool is_address = redis_address::is_one(wanted.name);
   check_server_options(wanted.name, wanted.server, {}, wanted.chain);
-  if (!is_address && !writes && is_parquet(wanted.name)) return open_column(wanted);
-  if (!wanted.column.empty()) refuse("this is not a Parquet file", "--column", "leave out --column");
+  const container_kind* const container = is_address || writes ? nullptr : container_of(wanted.name);
+  const bool has_columns = container != nullptr && container->has_columns;
+  if (!wanted.column.empty() && !has_columns) refuse("this is not a Parquet file", "--column", "leave out --column");
+  if (container != nullptr) return open_container(*container, wanted);
   redis::open_options options;
   options.mode = mode;
   options.check = writes ? file_check::payload : wanted.check;

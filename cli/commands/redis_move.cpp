@@ -220,7 +220,7 @@ exit_status push(const push_options& options) {
       open_handle({.name = options.file, .secret = options.secret, .check = file_check::payload, .takes_layers = true});
   if (const layered_filter* const layers = layered_filter_of(*file)) return push_layers(*layers, address, options);
   if (file->local() == nullptr) {
-    throw error(errc::incompatible, {"a shared filter has other bits than the layers of this file", options.file, "",
+    throw error(errc::incompatible, {"a shared filter has other bits than the filters of this file", options.file, "",
                                      "", "build it from the keys: bloomery build -o " + address.text()});
   }
   const any_filter& filter = *file->local();

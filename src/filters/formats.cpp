@@ -43,7 +43,9 @@ registry& all() {
 formats::head head_of(const posix::opened& file, const std::string& path) {
   std::array<std::uint8_t, formats::head::most_bytes> bytes;
   const std::size_t read = posix::read_at(file.file.get(), bytes, 0, path);
-  return {std::span(bytes).first(read), file.bytes, path};
+  std::uint8_t last_byte = 0;
+  if (file.bytes > 0) posix::read_at(file.file.get(), {&last_byte, 1}, file.bytes - 1, path);
+  return {std::span(bytes).first(read), last_byte, file.bytes, path};
 }
 
 void read_exactly(const posix::opened& file, std::span<std::uint8_t> into, std::uint64_t at, const std::string& path) {
@@ -135,7 +137,7 @@ read_filter import_row(const foreign_file& from, const std::string& path) {
   const std::uint64_t bits = found.parameters.geometry.bits;
   std::string metadata;
   if (row->has_metadata) {
-    const std::uint64_t end = found.bits_at + 8 * formats::words_for(bits);
+    const std::uint64_t end = found.bits_at + formats::stored_bytes(*row, bits);
     metadata.resize(static_cast<std::size_t>(file.bytes - end));
     read_exactly(file, {reinterpret_cast<std::uint8_t*>(metadata.data()), metadata.size()}, end, path);
   }
@@ -155,8 +157,8 @@ read_filter import_row(const foreign_file& from, const std::string& path) {
 
 // Passes the bits to `append` as the file has them, in slices.
 template <class Append>
-void write_words(std::span<const std::uint8_t> bytes, std::uint64_t file_bytes, formats::byte_order order,
-                 Append append) {
+void write_bits(std::span<const std::uint8_t> bytes, std::uint64_t file_bytes, formats::byte_order order,
+                Append append) {
   std::vector<std::uint8_t> slice;
   for (std::uint64_t done = 0; done < file_bytes; done += slice.size()) {
     slice.assign(static_cast<std::size_t>(std::min<std::uint64_t>(slice_bytes, file_bytes - done)), 0);
@@ -270,9 +272,9 @@ void export_filter(const any_filter& filter, const std::string& path, std::strin
     posix::write_all(file.fd(), some, path);
   };
   append(row == nullptr ? bytes_of(added) : beginning);
-  if (has_words) write_words(bytes, 8 * formats::words_for(p.geometry.bits), row->order, append);
+  if (has_words) write_bits(bytes, formats::stored_bytes(*row, p.geometry.bits), row->order, append);
   append(bytes_of(options.metadata));
-  if (has_end) append(row->write_end(filter.counts(), crc));
+  if (has_end) append(row->write_end(p, filter.counts(), crc));
   file.publish(options.sync);
 }
 

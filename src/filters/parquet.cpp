@@ -1,12 +1,12 @@
 // Bloom filters in Parquet files: the columns of a file, lookups in all row groups, and a handle.
 #include <bloomery/parquet.hpp>
 
-#include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/split_block.hpp>
 #include <bloomery/measure.hpp>
 
+#include "filters/container_handle.hpp"
 #include "filters/slices.hpp"
 #include "formats/parquet_footer.hpp"
 #include "formats/parquet_value.hpp"
@@ -200,31 +200,24 @@ bool parquet_filters::may_contain(std::string_view value) const {
 
 namespace {
 
-class parquet_handle final : public filter_handle {
+params parameters_of(const parquet_column& column) {
+  params p{
+      .layout = std::string(layouts::split_block::name), .hash = std::string(xxh64::name), .geometry = {0, probes}};
+  for (const parquet_row_group& group : column.row_groups) p.geometry.bits += 8 * group.filter_bytes;
+  return p;
+}
+
+class parquet_handle final : public container_handle {
  public:
-  explicit parquet_handle(parquet_filters filters) : filters_(std::move(filters)) {
-    parameters_ = {
-        .layout = std::string(layouts::split_block::name), .hash = std::string(xxh64::name), .geometry = {0, probes}};
-    for (const parquet_row_group& group : filters_.column().row_groups)
-      parameters_.geometry.bits += 8 * group.filter_bytes;
-  }
+  explicit parquet_handle(parquet_filters filters)
+      : container_handle(parameters_of(filters.column())), filters_(std::move(filters)) {}
 
   const parquet_filters& filters() const noexcept { return filters_; }
 
-  bloomery::capabilities capabilities() const override {
-    bloomery::capabilities result;
-    result.can_insert = result.has_cells = false;
-    return result;
-  }
-
-  const params& parameters() const noexcept override { return parameters_; }
-
-  filter_summary summary() override { return {}; }
-
   filter_facts info(info_depth depth) override {
     filter_facts facts;
-    facts.parameters = parameters_;
-    facts.bits = parameters_.geometry.bits;
+    facts.parameters = parameters();
+    facts.bits = facts.parameters.geometry.bits;
     facts.bytes = facts.bits / 8;
     facts.file = file_facts{.bytes = filters_.file_bytes(), .format = "parquet"};
     fill_facts fill;
@@ -246,22 +239,10 @@ class parquet_handle final : public filter_handle {
     return facts;
   }
 
- protected:
-  std::uint64_t insert_some(key_span, std::uint8_t*) override { detail::refuse_writing(); }
-
-  void look_up_some(key_span keys, std::uint64_t* bitmap) override {
-    if (!keys.is_text()) {
-      throw error(errc::incompatible,
-                  {"the values of a Parquet column are given as text", "", "text", "other keys", ""});
-    }
-    std::fill_n(bitmap, detail::bitmap_words(keys.size()), std::uint64_t{0});
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      bitmap[i / 64] |= std::uint64_t{filters_.may_contain(keys.text(i))} << i % 64;
-  }
-
  private:
+  bool may_contain(std::string_view value) const override { return filters_.may_contain(value); }
+
   parquet_filters filters_;
-  params parameters_;
 };
 
 }  // namespace

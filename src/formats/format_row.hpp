@@ -30,7 +30,7 @@ enum class byte_order : std::uint8_t {
 /// What the beginning of a file says.
 struct contents {
   params parameters;
-  std::uint64_t bits_at = 0;               ///< offset of the first word
+  std::uint64_t bits_at = 0;               ///< offset of the bits
   std::optional<std::uint64_t> keys = {};  ///< as counted by the other system
   std::uint64_t layers = 1;                ///< a filter that has grown has several; the parameters are of the first
   bool is_empty = false;                   ///< the file has no words: all bits are 0
@@ -43,14 +43,16 @@ struct stored_layer {
   std::uint64_t keys = 0;  ///< as counted by the other system
 };
 
-/// The beginning of a file. Numbers beyond its end are 0, so readers check the length once they know it.
+/// The beginning and the last byte of a file. Numbers beyond its end are 0, so readers check the length once they know it.
 class head {
  public:
   static constexpr std::size_t most_bytes = 4096;  ///< redisbloom_chunks needs 53 for each layer
 
-  head(std::span<const std::uint8_t> bytes, std::uint64_t file_bytes, std::string path);
+  /// @param last_byte  of the file
+  head(std::span<const std::uint8_t> bytes, std::uint8_t last_byte, std::uint64_t file_bytes, std::string path);
 
   std::uint64_t file_bytes() const { return file_bytes_; }
+  std::uint8_t last_byte() const { return last_byte_; }
   const std::string& path() const { return path_; }
   std::span<const std::uint8_t> bytes() const {
     return std::span(bytes_).first(static_cast<std::size_t>(std::min<std::uint64_t>(most_bytes, file_bytes_)));
@@ -78,11 +80,13 @@ class head {
   }
 
   std::array<std::uint8_t, most_bytes> bytes_{};
+  std::uint8_t last_byte_;
   std::uint64_t file_bytes_;
   std::string path_;
 };
 
-/// A format of another system.
+/// A format of another system. A file consists of write(), the bits, the user's own bytes and write_end(). Bits are those
+/// of whole 64-bit words, or of whole bytes if there is a write_end().
 struct format_row {
   std::string_view name;
   std::string_view system;   ///< the systems that read and write it
@@ -92,21 +96,24 @@ struct format_row {
   /// @throws error  damaged: not a file of this format
   contents (*read)(const head& file);
 
-  /// The bytes before the words. Requires a scheme of this format. @throws error  incompatible
+  /// The bytes before the bits. Requires a scheme of this format. @throws error  incompatible
   std::vector<std::uint8_t> (*write)(const params& p, const key_counts& counts);
 
-  /// The file of a filter without set bits, if it has no words. Null: it has words like all others.
+  /// The whole file of a filter without set bits: see contents::is_empty. Null: it has words like all others.
   std::vector<std::uint8_t> (*write_empty)(const params& p) = nullptr;
 
-  bool has_metadata = false;  ///< the user's own bytes may follow the words
+  bool has_metadata = false;  ///< the user's own bytes may follow the bits
 
-  /// Reads the words of all layers, for formats whose words are not a part of the file. Requires a file that read()
-  /// accepts, and all of its bytes. Null: the words begin at contents::bits_at. @throws error  damaged
+  /// Reads the bits of all layers, for formats whose bits are not a part of the file as they are. Requires a file that
+  /// read() accepts, and all of its bytes. Null: the bits begin at contents::bits_at. @throws error  damaged
   std::vector<stored_layer> (*read_layers)(const head& file, std::span<const std::uint8_t> bytes) = nullptr;
 
-  /// The bytes after the words. Null: there are none.
+  /// The bytes at the end of the file. Null: none.
   /// @param crc  CRC-64 of all bytes before, see rdb.hpp
-  std::vector<std::uint8_t> (*write_end)(const key_counts& counts, std::uint64_t crc) = nullptr;
+  std::vector<std::uint8_t> (*write_end)(const params& p, const key_counts& counts, std::uint64_t crc) = nullptr;
+
+  /// Whether a file is recognized by its content; false if nearly any file could be of this format.
+  bool is_recognized = true;
 };
 
 extern const format_row guava_row;
@@ -116,8 +123,14 @@ extern const format_row bits_and_blooms_row;
 extern const format_row redisbloom_row;
 extern const format_row redisbloom_chunks_row;
 extern const format_row datasketches_row;
+extern const format_row leveldb_row;
 
 constexpr std::uint64_t words_for(std::uint64_t bits) { return bits / 64 + (bits % 64 != 0); }
+
+/// The number of bytes that a file of this format has for these bits.
+constexpr std::uint64_t stored_bytes(const format_row& row, std::uint64_t bits) {
+  return row.write_end == nullptr ? 8 * words_for(bits) : bytes_for(bits);
+}
 
 /// All formats.
 std::span<const format_row> format_rows() noexcept;

@@ -11,8 +11,8 @@ constexpr std::uint64_t most_metadata = std::uint64_t{1} << 20;  // as in files 
 
 }  // namespace
 
-head::head(std::span<const std::uint8_t> bytes, std::uint64_t file_bytes, std::string path)
-    : file_bytes_(file_bytes), path_(std::move(path)) {
+head::head(std::span<const std::uint8_t> bytes, std::uint8_t last_byte, std::uint64_t file_bytes, std::string path)
+    : last_byte_(last_byte), file_bytes_(file_bytes), path_(std::move(path)) {
   std::copy_n(bytes.begin(), std::min(bytes.size(), bytes_.size()), bytes_.begin());
 }
 
@@ -38,7 +38,8 @@ void head::check_length(std::uint64_t bits_at, std::uint64_t words, bool has_met
 
 std::span<const format_row> format_rows() noexcept {
   static const format_row rows[] = {
-      guava_row, spark_row, dcso_row, bits_and_blooms_row, redisbloom_row, redisbloom_chunks_row, datasketches_row,
+      guava_row,        spark_row,   dcso_row, bits_and_blooms_row, redisbloom_row, redisbloom_chunks_row,
+      datasketches_row, leveldb_row,
   };
   return rows;
 }
@@ -51,6 +52,7 @@ const format_row* find_format(std::string_view name) noexcept {
 
 const format_row* recognize(const head& file) noexcept {
   for (const format_row& row : format_rows()) {
+    if (!row.is_recognized) continue;
     try {
       row.read(file);
       return &row;

@@ -360,19 +360,6 @@ void expect_alternative(thrift_reader& in, thrift_type type, const parquet_chunk
 
 }  // namespace
 
-void byte_source::read_all(std::uint64_t offset, std::span<std::uint8_t> into) const {
-  const std::size_t got = read(offset, into);
-  if (got == into.size()) return;
-  damaged(*this, "the file was truncated while it was read", std::to_string(offset + into.size()) + " bytes",
-          std::to_string(offset + got));
-}
-
-byte_source source_of(const posix::opened& file, const std::string& path) {
-  return {path, file.bytes, [fd = file.file.get(), path](std::uint64_t offset, std::span<std::uint8_t> into) {
-            return posix::read_at(fd, into, offset, path);
-          }};
-}
-
 const char* name_of(parquet_type type) noexcept {
   constexpr const char* names[types] = {"BOOLEAN", "INT32",  "INT64",      "INT96",
                                         "FLOAT",   "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"};

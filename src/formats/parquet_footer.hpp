@@ -12,9 +12,7 @@
 // Footers and headers are untrusted. Only these parts of a file are read, never the pages or all of the filters.
 #pragma once
 
-#include <bloomery/detail/function_ref.hpp>
-
-#include "platform/posix.hpp"
+#include "formats/byte_source.hpp"
 
 #include <array>
 #include <cstddef>
@@ -29,21 +27,6 @@ namespace bloomery::formats {
 
 /// The first and the last four bytes of a Parquet file.
 inline constexpr std::array<std::uint8_t, 4> parquet_magic = {'P', 'A', 'R', '1'};
-
-/// A file that is read at offsets.
-struct byte_source {
-  std::string path;         ///< for errors
-  std::uint64_t bytes = 0;  ///< length of the file
-  /// Fills the span with the bytes from the offset on, and returns their number: less than the span's size at the end
-  /// of the file.
-  callback<std::size_t(std::uint64_t offset, std::span<std::uint8_t> into)> read;
-
-  /// Fills the span. @throws error  damaged: the file ends before
-  void read_all(std::uint64_t offset, std::span<std::uint8_t> into) const;
-};
-
-/// A source that reads an open file, which must outlive it.
-byte_source source_of(const posix::opened& file, const std::string& path);
 
 /// The physical type of a column, with the numbers of the format.
 enum class parquet_type : std::uint8_t {

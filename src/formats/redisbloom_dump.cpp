@@ -219,7 +219,7 @@ std::vector<std::uint8_t> write(const params& p, const key_counts& counts) {
   return bytes;
 }
 
-std::vector<std::uint8_t> write_end(const key_counts& counts, std::uint64_t crc) {
+std::vector<std::uint8_t> write_end(const params&, const key_counts& counts, std::uint64_t crc) {
   std::vector<std::uint8_t> bytes;
   append_integer(bytes, counts.inserted);
   append(bytes, std::uint8_t{end});

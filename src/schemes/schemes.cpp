@@ -29,6 +29,7 @@ std::span<const scheme> schemes() noexcept {
     datasketches_scheme,
     bloom_filters_scheme,
     bloomfilter_js_scheme,
+    leveldb_scheme,
 #endif
   };
   return table;

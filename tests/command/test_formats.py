@@ -30,7 +30,7 @@ FILES = {
 }
 
 FORMATS = ", ".join(("guava", "spark", "dcso", "bits_and_blooms", "redisbloom", "redisbloom_chunks", "datasketches",
-                     "bloom_filters", "bloomfilter_js", "bits_and_blooms_json"))
+                     "leveldb", "bloom_filters", "bloomfilter_js", "bits_and_blooms_json"))
 
 
 def recorded(name: str) -> bytes:
@@ -247,6 +247,135 @@ class Parquet(CommandTest):
         self.refused("check", "--column", "b", "duckdb.parquet", stdin=b"Madrid\n", says="Madrid")
         self.write("cut.parquet", recorded("duckdb.parquet")[:-9])
         self.refused("info", "cut.parquet", says="cut.parquet")
+
+
+class LeveldbTables(CommandTest):
+    """Tables that LevelDB and RocksDB wrote, and the answers of LevelDB's filters."""
+
+    TABLES = "leveldb_none", "leveldb_snappy"
+    HERE = HERE + [b"other-%d" % i for i in range(20_000, 60_000, 37)]
+
+    def setUp(self) -> None:
+        super().setUp()
+        for name in "leveldb_none.ldb", "leveldb_snappy.ldb", "rocksdb_5.sst", "rocksdb_4.sst", "leveldb.filter":
+            self.write(name, recorded(name))
+
+    def test_check_prints_the_keys_that_leveldb_looks_for_in_a_data_block(self) -> None:
+        for name in self.TABLES:
+            with self.subTest(name):
+                self.assertEqual(self.bloomery("check", f"{name}.ldb", stdin=text(self.HERE)).out, text(self.HERE))
+                self.assertEqual(self.bloomery("check", f"{name}.ldb", stdin=text(OTHERS)).out, recorded(f"{name}.positives"))
+                self.bloomery("check", "-q", f"{name}.ldb", stdin=b"other-0\n", status=1)
+                self.write("present", text(self.HERE))
+                verified = self.bloomery("verify", "--json", f"{name}.ldb", "--present", "present").json
+                self.assertEqual((verified["present"]["keys"], verified["present"]["missing"]), (len(self.HERE), 0))
+
+    def test_info_shows_the_rates_of_the_filters(self) -> None:
+        for name in self.TABLES:
+            with self.subTest(name):
+                facts = self.bloomery("info", "--json", f"{name}.ldb").json
+
+                self.assertEqual((facts["format"], facts["policy"], facts["probes"]), ("leveldb_table", "leveldb.BuiltinBloomFilter2", 6))
+                self.assertLess(abs(facts["estimated_keys"] - len(self.HERE)), 5 * facts["estimated_keys_sigma"])
+                positives = len(recorded(f"{name}.positives").splitlines())
+                self.assertLess(abs(positives - 20_000 * facts["rate_now"]), 5 * positives**0.5)
+                self.assertTrue(facts["rate_min"] < facts["rate_now"] < facts["rate_max"])
+                self.assertEqual(sum(part["bits"] for part in facts["filters"]), facts["bits"])
+                self.assertEqual([part["first"] for part in facts["filters"]], [2048 * i for i in range(len(facts["filters"]))])
+                self.assertIsNone(facts["no_lookups"])
+        shown = self.bloomery("info", "leveldb_none.ldb").out.decode()
+        self.assertRegex(shown, r"filters       13, one per 2 KiB of data that has keys\n")
+        self.assertRegex(shown, r"FPR           0\.\d+% \(mean of the filters; 0\.\d+% to 1\.\d+%\)\n")
+
+    def test_info_shows_the_filter_of_a_table_of_rocksdb(self) -> None:
+        for version, kind, lines in (5, "fast_local_bloom", 6), (4, "legacy_bloom", 7):
+            with self.subTest(version):
+                facts = self.bloomery("info", "--json", f"rocksdb_{version}.sst").json
+                shown = self.bloomery("info", f"rocksdb_{version}.sst").out.decode()
+
+                self.assertEqual((facts["format"], facts["kind"], facts["lines"], facts["probes"]), ("rocksdb_table", kind, lines, 6))
+                self.assertEqual(facts["bits"], 512 * lines)
+                self.assertAlmostEqual(facts["fill"], 0.42, delta=0.03)
+                self.assertIn("XXH3", facts["no_lookups"])
+                self.assertIn("lookups       impossible", shown)
+                self.refused("check", f"rocksdb_{version}.sst", stdin=b"key-1\n", says="XXH3")
+
+    def test_a_single_filter_is_imported_if_its_format_is_named(self) -> None:
+        self.bloomery("import", "-q", "--from", "leveldb", "leveldb.filter", "-o", "own")
+        self.bloomery("export", "-q", "own", "--to", "leveldb", "-o", "back")
+
+        self.assertEqual(self.bloomery("check", "own", stdin=text(HERE)).out, text(HERE))
+        self.assertEqual(self.bloomery("check", "own", stdin=text(OTHERS)).out, recorded("leveldb.positives"))
+        self.assertEqual(self.read("back"), recorded("leveldb.filter"))
+        self.refused("import", "leveldb.filter", "-o", "no", says="name the format")
+
+    def test_errors_say_what_a_table_is_not(self) -> None:
+        self.write("keys", b"key-1\n")
+        self.write("cut.ldb", recorded("leveldb_none.ldb")[-40:])
+        damaged = bytearray(recorded("leveldb_none.ldb"))
+        damaged[-200] ^= 1
+        self.write("damaged.ldb", bytes(damaged))
+        self.refuse_all(
+            {
+                "import leveldb_none.ldb -o no": "many filters.*found a LevelDB table",
+                "union -o no leveldb_none.ldb leveldb_none.ldb": "filter per range of its data",
+                "export leveldb_none.ldb --to leveldb -o no": "filter per range of its data",
+                "explain leveldb_none.ldb key-1": "bloomery check",
+                "info --column a leveldb_none.ldb": "not a Parquet file",
+                "check --column a leveldb_none.ldb keys": "not a Parquet file",
+                "info --check leveldb_none.ldb": "does not apply to a LevelDB table",
+                "info --header leveldb_none.ldb": "found format leveldb_table",
+                "check --row-groups leveldb_none.ldb keys": "",
+                "info cut.ldb": "the table is truncated: expected at least 48 bytes, found 40",
+                "check damaged.ldb keys": "checksum",
+            }
+        )
+
+
+class Leveldb(CommandTest):
+    """The real LevelDB reads what bloomery writes, and the other way round."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        compiler = shutil.which("g++") or shutil.which("clang++")
+        if compiler is None or not os.path.exists("/usr/include/leveldb/filter_policy.h"):
+            print("SKIP peer LevelDB (libleveldb-dev, g++) is not installed")
+            self.skipTest("SKIP peer LevelDB (libleveldb-dev, g++) is not installed")
+        subprocess.run([compiler, "-std=c++20", "-o", self.path("leveldb"), str(PEERS / "leveldb.cpp"), "-lleveldb"], check=True)
+
+    def leveldb(self, *arguments: str, stdin: bytes) -> bytes:
+        return subprocess.run([self.path("leveldb"), *arguments], input=stdin, stdout=subprocess.PIPE, check=True, cwd=self.folder).stdout
+
+    def found(self, *arguments: str) -> bytes:
+        answers = self.leveldb(*arguments, stdin=text(HERE + OTHERS)).split()
+        return text(key for key, answer in zip(HERE + OTHERS, answers, strict=True) if answer == b"1")
+
+    def test_leveldb_answers_as_bloomery(self) -> None:
+        self.make_filter("own", HERE, "--scheme", "leveldb", "-n", 400, "-p", "2%")
+        self.bloomery("export", "-q", "own", "--to", "leveldb", "-o", "theirs")
+
+        self.assertEqual(self.found("match", "theirs"), self.bloomery("check", "own", stdin=text(HERE + OTHERS)).out)
+
+    def test_filters_are_the_same_bytes(self) -> None:
+        for count, bits_per_key in (1, 10), (2, 10), (10, 1), (100, 5), (303, 15), (303, 60), (20_000, 10):
+            with self.subTest(count=count, bits_per_key=bits_per_key):
+                some = (HERE + OTHERS)[:count]
+                self.leveldb("filter", "theirs", str(bits_per_key), stdin=text(some))
+                bits, probes = 8 * len(self.read("theirs")) - 8, self.read("theirs")[-1]
+                self.make_filter("own", some, "--scheme", "leveldb", "-m", bits, "-k", probes, "-n", count)
+
+                back = f"{count}-{bits_per_key}"  # a new name: a file of this format is not recognized as a filter
+                self.bloomery("export", "-q", "own", "--to", "leveldb", "-o", back)
+
+                self.assertEqual(self.read(back), self.read("theirs"))
+
+    def test_tables_of_all_sizes_answer_as_leveldb(self) -> None:
+        for count in 1, 20, 300, 5_000:
+            for method in "none", "snappy":
+                with self.subTest(count=count, method=method):
+                    self.leveldb("table", "theirs", "10", method, stdin=text([*(HERE + OTHERS)[:count], b"key-0", b"zz"]))
+
+                    self.assertEqual(self.found("get", "theirs"), self.bloomery("check", "theirs", stdin=text(HERE + OTHERS)).out)
 
 
 class Guava(CommandTest):

@@ -69,7 +69,7 @@ class Recorded(CommandTest):
                 self.refused("import", name, "-o", "no", says="layers cannot be converted: expected 1 layer, found 3 layers")
                 self.refused("export", name, "--to", "redisbloom", "-o", "no", says="several layers")
                 self.refused("union", "-o", "no", name, name, says="several layers")
-                self.refused("push", name, "redis://127.0.0.1:1/f", says="other bits than the layers")
+                self.refused("push", name, "redis://127.0.0.1:1/f", says="other bits than the filters")
                 self.refused("add", name, stdin=b"Madrid\n", says="reading only")
         self.assertFalse(os.path.exists(self.path("no")))
 

@@ -6,7 +6,7 @@
 
 namespace bloomery_tests {
 
-/// Whether the filters of a scheme consist of whole 64-bit words, so that 65 bits are refused.
+/// Whether the filters of a scheme consist of whole bytes or words, so that 65 bits are refused.
 inline bool has_whole_words(const bloomery::scheme& row) {
   try {
     row.check({65, 1});

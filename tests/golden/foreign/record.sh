@@ -4,11 +4,16 @@
 #   tests/golden/foreign/record.sh
 #
 # Debian: libguava-java default-jdk-headless golang-go golang-github-willf-bloom-dev golang-github-dcso-bloom-cli
+#         g++ libleveldb-dev librocksdb-dev
 # npm installs bloom-filters and bloomfilter into a temporary folder.
 #
 # NAME.filter is the file of a filter of the 303 keys below, with a capacity of 300 keys at 1%. NAME.positives lists the
 # keys other-0 .. other-19999, all absent, that the system reports as present. Recorded with Guava 31.1,
-# bits-and-blooms/bloom 3.3.1, DCSO bloom 0.2.4, bloom-filters 3.0.4 and bloomfilter 1.1.0.
+# bits-and-blooms/bloom 3.3.1, DCSO bloom 0.2.4, bloom-filters 3.0.4, bloomfilter 1.1.0, LevelDB 1.23 and RocksDB 7.8.3.
+#
+# leveldb_none.ldb and leveldb_snappy.ldb are tables of these keys and of other-20000, other-20037 .. other-59996. In
+# the second one, the index is compressed. Their answers are those of the filters that LevelDB reads for a key.
+# rocksdb_5.sst and rocksdb_4.sst are tables of the 303 keys, by their format_version.
 #
 # With BLOOMERY_DATASKETCHES, a checkout of github.com/apache/datasketches-cpp, the files of DataSketches too. Recorded
 # with commit c22888581964fc490feee835766cc8c3adb722e0. datasketches.sizes lists N, P, numbers of bits and of hashes.
@@ -52,6 +57,18 @@ bloom create -n 300 -p 0.01 dcso.filter
 bloom insert dcso.filter < "$work/keys"
 bloom set-data dcso.filter <<< 'a note of the user' > "$work/log"
 bloom check dcso.filter < "$work/others" > dcso.positives
+
+g++ -std=c++20 -o "$work/leveldb" "$peers/leveldb.cpp" -lleveldb
+"$work/leveldb" filter leveldb.filter 10 < "$work/keys"
+"$work/leveldb" match leveldb.filter < "$work/others" | select_positive leveldb
+{ cat "$work/keys"; seq -f 'other-%g' 20000 37 60000; } > "$work/table_keys"
+for method in none snappy; do
+  "$work/leveldb" table leveldb_$method.ldb 10 $method < "$work/table_keys"
+  "$work/leveldb" get leveldb_$method.ldb < "$work/others" | select_positive leveldb_$method
+done
+
+g++ -std=c++20 -o "$work/rocksdb" "$peers/rocksdb.cpp" -lrocksdb
+for version in 5 4; do "$work/rocksdb" rocksdb_$version.sst 10 $version < "$work/keys"; done
 
 if [ -n "${BLOOMERY_DATASKETCHES:-}" ]; then
   g++ -std=c++17 -I "$BLOOMERY_DATASKETCHES/common/include" -I "$BLOOMERY_DATASKETCHES/filters/include" \

@@ -1,0 +1,105 @@
+// Bloom filters in table files of LevelDB and RocksDB: their false-positive rates, and which keys a table may contain.
+//
+// A table of LevelDB (.ldb or .sst) has a filter per range of its data, usually 2 KiB. A lookup finds the data block of
+// a key in the index of the table, and then the filter of the block. Keys are those of the database: the 8 bytes that
+// LevelDB appends to each of them are left out. Of RocksDB's tables, only the filter's size and bits are read.
+// docs/formats.md describes the file.
+#pragma once
+
+#include <bloomery/detail/estimate.hpp>
+#include <bloomery/detail/export.hpp>
+#include <bloomery/detail/geometry.hpp>
+#include <bloomery/filter_handle.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace BLOOMERY_EXPORT bloomery {
+
+/// The filter of the keys in those data blocks that begin in a range of the file.
+struct leveldb_filter {
+  std::uint64_t first = 0;  ///< offset of the range
+  std::uint64_t end = 0;    ///< offset of its end
+  geometry size;            ///< no bits: no data block begins here. More than 30 probes: LevelDB reports every key
+  std::uint64_t ones = 0;   ///< bits set
+  double current_fpr = 0;   ///< (ones / bits)^probes, times a factor for all filters that a million lookups determine
+  estimate keys;            ///< from the bits
+};
+
+/// The filter of a whole table of RocksDB. Its keys cannot be looked up: RocksDB hashes them by a preview of XXH3.
+struct rocksdb_filter {
+  bool is_legacy = false;    ///< the filters of format_version 4 and before
+  std::uint64_t lines = 0;   ///< cache lines of 64 bytes
+  std::uint32_t probes = 0;  ///< per key, all in one line
+  std::uint64_t ones = 0;    ///< bits set
+};
+
+/// Whether a file ends as a table of LevelDB or RocksDB does.
+/// @throws error  not_found, not_permitted, not_a_filter (a directory, a device), io
+///
+/// Example:
+///     any_filter(complete({.capacity = 1000, .target_fpr = 0.01})).save("some.bloom");
+///     assert(!is_leveldb_table("some.bloom"));
+bool is_leveldb_table(const std::string& path);
+
+/// The filters of a table, in memory.
+///
+/// Threads: any number may look up.
+///
+/// Example:
+///     const auto tables_with = [](const std::vector<std::string>& paths, std::string_view key) {
+///       std::vector<std::string> found;
+///       for (const std::string& path : paths) {
+///         if (leveldb_table::open(path).may_contain(key)) found.push_back(path);
+///       }
+///       return found;
+///     };
+///     static_cast<void>(tables_with);
+class leveldb_table {
+ public:
+  /// Reads the filters and the index, and verifies their CRC-32C.
+  /// @throws error  not_found, not_permitted, io; not_a_filter: not a table; not_found: the table has no Bloom filter;
+  ///                damaged; incompatible: a later version of RocksDB, or an unknown kind of filter
+  static leveldb_table open(const std::string& path);
+
+  leveldb_table(leveldb_table&&) noexcept;
+  leveldb_table& operator=(leveldb_table&&) noexcept;
+  ~leveldb_table();
+
+  std::uint64_t file_bytes() const noexcept;
+  const std::string& policy() const noexcept;  ///< the name of the filter policy: "leveldb.BuiltinBloomFilter2"
+
+  /// Measures the filters of LevelDB, in the order of the file. Empty for RocksDB.
+  std::vector<leveldb_filter> filters() const;
+
+  /// The filter of a table of RocksDB; empty for LevelDB.
+  const std::optional<rocksdb_filter>& of_rocksdb() const noexcept;
+
+  /// Why keys cannot be looked up: the table is one of RocksDB, its keys are ordered by another comparator, or its
+  /// index is compressed by Zstandard. Empty: they can.
+  const std::string& no_lookups() const noexcept;
+
+  /// Whether the table may contain this key, as LevelDB decides it before it reads a data block.
+  /// @throws error  incompatible: no_lookups()
+  bool may_contain(std::string_view key) const;
+
+ private:
+  struct impl;
+  explicit leveldb_table(std::unique_ptr<impl> i) noexcept;
+  std::unique_ptr<impl> impl_;
+};
+
+/// A handle for lookups. @throws error  incompatible: no_lookups()
+///
+/// Example:
+///     const auto may_contain = [](const std::string& path, const std::string& key) {
+///       return make_handle(leveldb_table::open(path))->contains(key);
+///     };
+///     static_cast<void>(may_contain);
+std::unique_ptr<filter_handle> make_handle(leveldb_table table);
+
+}  // namespace bloomery

@@ -1,0 +1,242 @@
+// Bloom filters in tables of LevelDB and RocksDB: their bits, lookups, and a handle.
+#include <bloomery/leveldb.hpp>
+
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/measure.hpp>
+#include <bloomery/scheme.hpp>
+
+#include "filters/container_handle.hpp"
+#include "formats/sorted_table.hpp"
+#include "platform/posix.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <span>
+#include <utility>
+
+namespace bloomery {
+namespace {
+
+constexpr std::string_view leveldb_name = "filter.leveldb.BuiltinBloomFilter2";
+constexpr std::string_view rocksdb_name = "fullfilter.rocksdb.BuiltinBloomFilter";
+constexpr std::uint32_t most_probes = 30;  // more mean another encoding to LevelDB, which then reports every key
+constexpr std::uint64_t line_bytes = 64;
+
+const scheme& leveldb() { return *find_scheme("leveldb"); }
+
+// ---- LevelDB --------------------------------------------------------------------------------------------------------
+
+// The size of a filter as CreateFilter returned it. LevelDB does not use a filter of a single byte.
+geometry size_of(std::span<const std::uint8_t> filter) {
+  if (filter.size() < 2) return {};
+  return {8 * (filter.size() - 1), filter.back()};
+}
+
+// Whether LevelDB reports every key, whatever the bits are.
+bool reports_all(const geometry& size) { return size.probes == 0 || size.probes > most_probes; }
+
+bool may_match(std::span<const std::uint8_t> filter, std::string_view key) {
+  const geometry size = size_of(filter);
+  if (size.bits == 0) return false;
+  if (reports_all(size)) return true;
+  std::array<std::uint64_t, most_probes> bits;
+  leveldb().positions(key, size, 0, bits.data());
+  return std::all_of(bits.begin(), bits.begin() + size.probes,
+                     [&](std::uint64_t bit) { return test_bit(filter.data(), bit); });
+}
+
+params params_of(const geometry& size) { return {.scheme = std::string(leveldb().name), .geometry = size}; }
+
+// The ratio of the FPR of all filters to that of independent probes, (ones / m)^k, from lookups of random keys in all
+// of them. 1 if too few of these lookups find a key.
+double relative_rate(const formats::filter_block& filters, std::span<const leveldb_filter> measured) {
+  constexpr std::uint64_t lookups = 1 << 20;
+  constexpr double least_hits = 100;
+  std::mt19937_64 random;
+  const std::uint64_t rounds = measured.empty() ? 0 : std::max<std::uint64_t>(lookups / measured.size(), 16);
+  double hits = 0;
+  double independent = 0;
+  for (std::uint64_t i = 0; i < measured.size(); ++i) {
+    const geometry& size = measured[i].size;
+    if (size.bits == 0 || reports_all(size)) continue;
+    independent += static_cast<double>(rounds) * measured[i].current_fpr;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      const std::uint64_t key = random();
+      hits += may_match(filters.filter(i), {reinterpret_cast<const char*>(&key), sizeof key}) ? 1 : 0;
+    }
+  }
+  return hits < least_hits ? 1 : hits / independent;
+}
+
+// ---- RocksDB --------------------------------------------------------------------------------------------------------
+
+// After the lines: FF 00 k 00 00, or for format_version 4 and before, k and the number of lines, u32.
+rocksdb_filter rocksdb_filter_of(std::span<const std::uint8_t> filter, const std::string& path) {
+  constexpr std::size_t end_bytes = 5;
+  rocksdb_filter found;
+  if (filter.size() >= end_bytes && (filter.size() - end_bytes) % line_bytes == 0) {
+    const auto end = filter.last(end_bytes);
+    found.lines = (filter.size() - end_bytes) / line_bytes;
+    std::uint32_t lines;
+    std::memcpy(&lines, end.data() + 1, sizeof lines);
+    found.is_legacy = end[0] >= 1 && end[0] <= 127 && lines == found.lines;
+    if (found.is_legacy) found.probes = end[0];
+    if (end[0] == 0xFF && end[1] == 0 && end[2] >= 1 && end[2] <= most_probes && end[3] == 0 && end[4] == 0)
+      found.probes = end[2];
+  }
+  if (found.probes == 0) {
+    throw error(errc::incompatible, {"unknown kind of filter of RocksDB", path, "a Bloom filter with lines of 64 bytes",
+                                     std::to_string(filter.size()) + " other bytes", hint::none});
+  }
+  found.ones = count_ones(filter.first(filter.size() - end_bytes));
+  return found;
+}
+
+// The place of the filter block in the metaindex.
+formats::block_handle find_filter(const formats::byte_source& source, const formats::table_footer& footer,
+                                  std::string_view name) {
+  const formats::table_block metaindex = formats::read_block(source, footer, footer.metaindex, "metaindex block");
+  std::optional<formats::block_handle> found;
+  std::string others;
+  formats::each_entry(metaindex.bytes, source, "metaindex block", [&](const formats::block_entry& e) {
+    if (e.key == name) found = formats::handle_of(e.value, source, "filter block");
+    if (e.key.find("filter") != e.key.npos && others.size() < 200) (others += others.empty() ? "" : ", ") += e.key;
+  });
+  if (found) return *found;
+  throw error(errc::not_found, {"the table has no Bloom filter of this kind", source.path, std::string(name),
+                                others.empty() ? "no filter" : others, hint::none});
+}
+
+}  // namespace
+
+bool is_leveldb_table(const std::string& path) {
+  const posix::opened file = posix::open_regular(path, false);
+  return formats::system_of_table(formats::source_of(file, path)).has_value();
+}
+
+struct leveldb_table::impl {
+  std::uint64_t file_bytes = 0;
+  std::string policy;
+  std::optional<formats::filter_block> filters;
+  std::optional<formats::table_index> index;
+  std::optional<rocksdb_filter> of_rocksdb;
+  std::optional<error> no_lookups;
+  std::string no_lookups_text;
+};
+
+leveldb_table leveldb_table::open(const std::string& path) {
+  const posix::opened file = posix::open_regular(path, false);
+  const formats::byte_source source = formats::source_of(file, path);
+  const formats::table_footer footer = formats::read_table_footer(source);
+  const bool is_rocksdb = footer.system == formats::table_system::rocksdb;
+  const std::string_view name = is_rocksdb ? rocksdb_name : leveldb_name;
+  auto result = std::make_unique<impl>();
+  result->file_bytes = file.bytes;
+  result->policy = name.substr(name.find('.') + 1);
+  formats::table_block block = formats::read_block(source, footer, find_filter(source, footer, name), "filter block");
+  if (is_rocksdb) {
+    result->of_rocksdb = rocksdb_filter_of(block.bytes, path);
+    result->no_lookups = error(errc::incompatible, {"the keys of a RocksDB table cannot be looked up", path, "", "",
+                                                    "RocksDB hashes them by a preview of XXH3"});
+    result->no_lookups_text = result->no_lookups->what();
+    return leveldb_table(std::move(result));
+  }
+  result->filters.emplace(std::move(block.bytes), source);
+  try {
+    result->index.emplace(formats::read_block(source, footer, footer.index, "index block"), source, footer);
+  } catch (const error& e) {
+    if (e.code() != errc::incompatible) throw;
+    result->no_lookups = e;
+    result->no_lookups_text = e.what();
+  }
+  return leveldb_table(std::move(result));
+}
+
+leveldb_table::leveldb_table(std::unique_ptr<impl> i) noexcept : impl_(std::move(i)) {}
+leveldb_table::leveldb_table(leveldb_table&&) noexcept = default;
+leveldb_table& leveldb_table::operator=(leveldb_table&&) noexcept = default;
+leveldb_table::~leveldb_table() = default;
+
+std::uint64_t leveldb_table::file_bytes() const noexcept { return impl_->file_bytes; }
+const std::string& leveldb_table::policy() const noexcept { return impl_->policy; }
+const std::optional<rocksdb_filter>& leveldb_table::of_rocksdb() const noexcept { return impl_->of_rocksdb; }
+const std::string& leveldb_table::no_lookups() const noexcept { return impl_->no_lookups_text; }
+
+std::vector<leveldb_filter> leveldb_table::filters() const {
+  std::vector<leveldb_filter> all;
+  if (!impl_->filters) return all;
+  const std::uint64_t range = impl_->filters->range_bytes();
+  for (std::uint64_t i = 0; i < impl_->filters->size(); ++i) {
+    const std::span<const std::uint8_t> bytes = impl_->filters->filter(i);
+    leveldb_filter& filter = all.emplace_back();
+    filter.first = i * range;
+    filter.end = filter.first + range;
+    filter.size = size_of(bytes);
+    if (filter.size.bits == 0) continue;
+    filter.ones = count_ones(bytes.first(bytes.size() - 1));
+    filter.current_fpr =
+        std::pow(static_cast<double>(filter.ones) / static_cast<double>(filter.size.bits), filter.size.probes);
+    if (!reports_all(filter.size)) filter.keys = estimated_keys(params_of(filter.size), filter.ones);
+  }
+  const double relative = relative_rate(*impl_->filters, all);
+  for (leveldb_filter& filter : all)
+    filter.current_fpr =
+        reports_all(filter.size) && filter.size.bits > 0 ? 1 : std::min(1.0, filter.current_fpr * relative);
+  return all;
+}
+
+bool leveldb_table::may_contain(std::string_view key) const {
+  if (impl_->no_lookups) throw *impl_->no_lookups;
+  const std::optional<std::uint64_t> block = impl_->index->data_block(key);
+  if (!block) return false;
+  const std::uint64_t number = *block / impl_->filters->range_bytes();
+  return number >= impl_->filters->size() || may_match(impl_->filters->filter(number), key);
+}
+
+namespace {
+
+class leveldb_handle final : public container_handle {
+ public:
+  explicit leveldb_handle(leveldb_table table) : container_handle(params_of({})), table_(std::move(table)) {}
+
+  filter_facts info(info_depth depth) override {
+    filter_facts facts;
+    facts.parameters = parameters();
+    facts.file = file_facts{.bytes = table_.file_bytes(), .format = "leveldb_table"};
+    fill_facts fill;
+    double sum = 0;
+    std::uint64_t count = 0;
+    for (const leveldb_filter& filter : table_.filters()) {
+      layer_facts& layer = facts.layers.emplace_back();
+      layer.geometry = filter.size;
+      layer.cells_set = filter.ones;
+      facts.bits += filter.size.bits;
+      fill.cells_set += filter.ones;
+      sum += filter.current_fpr;
+      count += filter.size.bits > 0 ? 1 : 0;
+    }
+    facts.bytes = facts.bits / 8;
+    fill.cells = facts.bits;
+    fill.current_fpr = count == 0 ? 0 : sum / static_cast<double>(count);  // a key is looked up in one filter
+    if (depth != info_depth::counts) facts.fill = fill;
+    return facts;
+  }
+
+ private:
+  bool may_contain(std::string_view key) const override { return table_.may_contain(key); }
+
+  leveldb_table table_;
+};
+
+}  // namespace
+
+std::unique_ptr<filter_handle> make_handle(leveldb_table table) {
+  static_cast<void>(table.may_contain({}));  // throws if lookups are impossible
+  return std::make_unique<leveldb_handle>(std::move(table));
+}
+
+}  // namespace bloomery

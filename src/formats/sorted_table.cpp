@@ -1,0 +1,221 @@
+// Decoding of tables of LevelDB and RocksDB.
+#include "formats/sorted_table.hpp"
+
+#include <bloomery/error.hpp>
+
+#include "formats/snappy.hpp"
+#include "formats/varint.hpp"
+#include "hash/crc32c.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace bloomery::formats {
+namespace {
+
+constexpr std::uint64_t leveldb_magic = 0xDB4775248B80FB57;
+constexpr std::uint64_t rocksdb_magic = 0x88E241B785F4CFF7;
+constexpr std::size_t handles_bytes = 40;
+constexpr std::size_t leveldb_footer_bytes = handles_bytes + 8;          // handles, magic number
+constexpr std::size_t rocksdb_footer_bytes = 1 + handles_bytes + 4 + 8;  // checksum, handles, version, magic number
+constexpr std::uint32_t last_rocksdb_version = 5;
+constexpr std::uint8_t crc32c_of_rocksdb = 1;
+constexpr std::uint64_t trailer_bytes = 5;  // compression and checksum of a block
+constexpr std::size_t internal_bytes = 8;   // a database appends u8 type and u56 sequence number to each key
+constexpr std::uint8_t most_range_log2 = 32;
+
+[[noreturn]] void damaged(const byte_source& source, std::string what, std::string expected, std::string found) {
+  throw error(errc::damaged, {std::move(what), source.path, std::move(expected), std::move(found), hint::restore_file});
+}
+
+[[noreturn]] void incompatible(const byte_source& source, std::string what, std::string expected, std::string found) {
+  throw error(errc::incompatible, {std::move(what), source.path, std::move(expected), std::move(found), hint::none});
+}
+
+template <class T>
+T number_at(std::span<const std::uint8_t> bytes, std::size_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+std::string_view text_of(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::optional<block_handle> take_handle(std::span<const std::uint8_t>& from) {
+  const auto offset = take_varint(from);
+  if (!offset) return std::nullopt;
+  const auto bytes = take_varint(from);
+  if (!bytes) return std::nullopt;
+  return block_handle{*offset, *bytes};
+}
+
+// Checksums are stored in this form, because a checksum of data that contains checksums would be weak.
+constexpr std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xA282EAD8; }
+
+void check_within(const byte_source& source, const table_footer& footer, const block_handle& handle, const char* what) {
+  const std::uint64_t end = footer.data_bytes;
+  if (handle.offset <= end && end - handle.offset >= trailer_bytes &&
+      handle.bytes <= end - handle.offset - trailer_bytes)
+    return;
+  damaged(source, std::string("the ") + what + " is not within the file", "at most " + std::to_string(end) + " bytes",
+          std::to_string(handle.bytes) + " bytes at byte " + std::to_string(handle.offset));
+}
+
+}  // namespace
+
+std::optional<table_system> system_of_table(const byte_source& source) {
+  std::array<std::uint8_t, 8> last{};
+  if (source.bytes < last.size() || source.read(source.bytes - last.size(), last) != last.size()) return std::nullopt;
+  const auto magic = number_at<std::uint64_t>(last, 0);
+  if (magic == leveldb_magic) return table_system::leveldb;
+  if (magic == rocksdb_magic) return table_system::rocksdb;
+  return std::nullopt;
+}
+
+table_footer read_table_footer(const byte_source& source) {
+  const std::optional<table_system> system = system_of_table(source);
+  if (!system) {
+    throw error(errc::not_a_filter,
+                {"not a table of LevelDB or RocksDB", source.path, "its last eight bytes", "other bytes", hint::none});
+  }
+  const bool is_rocksdb = *system == table_system::rocksdb;
+  std::array<std::uint8_t, rocksdb_footer_bytes> buffer{};
+  const auto bytes = std::span(buffer).first(is_rocksdb ? rocksdb_footer_bytes : leveldb_footer_bytes);
+  if (source.bytes < bytes.size()) {
+    damaged(source, "the table is truncated", "at least " + std::to_string(bytes.size()) + " bytes",
+            std::to_string(source.bytes));
+  }
+  table_footer footer{.system = *system, .data_bytes = source.bytes - bytes.size()};
+  source.read_all(footer.data_bytes, bytes);
+  footer.has_crc32c = !is_rocksdb || bytes[0] == crc32c_of_rocksdb;
+  if (is_rocksdb) footer.version = number_at<std::uint32_t>(bytes, 1 + handles_bytes);
+  if (footer.version > last_rocksdb_version) {
+    incompatible(source, "unknown format_version of RocksDB", "at most " + std::to_string(last_rocksdb_version),
+                 std::to_string(footer.version));
+  }
+  std::span<const std::uint8_t> handles = bytes.subspan(is_rocksdb ? 1 : 0, handles_bytes);
+  const auto metaindex = take_handle(handles);
+  const auto index = metaindex ? take_handle(handles) : std::nullopt;
+  if (!index) damaged(source, "the footer of the table is damaged", "the places of two blocks", "other bytes");
+  footer.metaindex = *metaindex;
+  footer.index = *index;
+  check_within(source, footer, footer.metaindex, "metaindex block");
+  check_within(source, footer, footer.index, "index block");
+  return footer;
+}
+
+table_block read_block(const byte_source& source, const table_footer& footer, const block_handle& handle,
+                       const char* what) {
+  check_within(source, footer, handle, what);
+  table_block block;
+  block.bytes.resize(handle.bytes + trailer_bytes);
+  source.read_all(handle.offset, block.bytes);
+  const auto checksum = number_at<std::uint32_t>(block.bytes, handle.bytes + 1);
+  const std::uint32_t computed = masked(hashes::crc32c(std::span(block.bytes).first(handle.bytes + 1)));
+  if (footer.has_crc32c && checksum != computed) {
+    damaged(source, std::string("the checksum of the ") + what + " is wrong", std::to_string(checksum),
+            std::to_string(computed));
+  }
+  const std::uint8_t compression = block.bytes[handle.bytes];
+  block.compression = block_compression{compression};
+  block.bytes.resize(handle.bytes);
+  if (block.compression == block_compression::none) return block;
+  if (block.compression != block_compression::snappy) {
+    incompatible(source, std::string("the ") + what + " is compressed", "no compression, or Snappy",
+                 "compression " + std::to_string(compression));
+  }
+  auto decompressed = decompress_snappy(block.bytes);
+  if (!decompressed) damaged(source, std::string("the ") + what + " is damaged", "data compressed by Snappy", "");
+  block.bytes = std::move(*decompressed);
+  return block;
+}
+
+void each_entry(std::span<const std::uint8_t> block, const byte_source& source, const char* what,
+                function_ref<void(const block_entry& entry)> work) {
+  const auto refuse = [&] { damaged(source, std::string("the ") + what + " is damaged", "entries of a block", ""); };
+  if (block.size() < 4) refuse();
+  const auto restarts = number_at<std::uint32_t>(block, block.size() - 4);
+  if (restarts > block.size() / 4 - 1) refuse();
+  std::span<const std::uint8_t> rest = block.first(block.size() - 4 * (std::size_t{restarts} + 1));
+  std::string key;
+  while (!rest.empty()) {
+    const auto shared = take_varint(rest);
+    const auto unshared = shared ? take_varint(rest) : std::nullopt;
+    const auto size = unshared ? take_varint(rest) : std::nullopt;
+    if (!size || *shared > key.size() || *unshared > rest.size() || *size > rest.size() - *unshared) refuse();
+    const std::string_view end = text_of(rest.first(*unshared));
+    const std::span<const std::uint8_t> value = rest.subspan(*unshared, *size);
+    rest = rest.subspan(*unshared + *size);
+    key.resize(*shared);
+    key += end;
+    work({*shared == 0 ? end : std::string_view(key), value, *shared == 0});
+  }
+}
+
+block_handle handle_of(std::span<const std::uint8_t> value, const byte_source& source, const char* what) {
+  const auto handle = take_handle(value);
+  if (!handle) damaged(source, std::string("the place of the ") + what + " is damaged", "two numbers", "other bytes");
+  return *handle;
+}
+
+// ---- filters --------------------------------------------------------------------------------------------------------
+
+filter_block::filter_block(std::vector<std::uint8_t> bytes, const byte_source& source) : bytes_(std::move(bytes)) {
+  const auto refuse = [&](const std::string& expected, std::uint64_t found) {
+    damaged(source, "the filter block is damaged", expected, std::to_string(found));
+  };
+  if (bytes_.size() < 5) refuse("at least 5 bytes", bytes_.size());
+  const std::size_t end = bytes_.size() - 5;
+  offsets_at_ = number_at<std::uint32_t>(bytes_, end);
+  range_log2_ = bytes_.back();
+  if (offsets_at_ > end) refuse("offsets before byte " + std::to_string(end), offsets_at_);
+  if (range_log2_ > most_range_log2) refuse("at most 2^32 bytes of data per filter", range_log2_);
+  count_ = (end - offsets_at_) / 4;
+  for (std::uint64_t i = 0; i < count_; ++i) {
+    if (offset_of(i) > offset_of(i + 1)) refuse("filters in order", offset_of(i));
+  }
+}
+
+// The offset after the last one is that of the first offset.
+std::uint32_t filter_block::offset_of(std::uint64_t i) const noexcept {
+  return i == count_ ? static_cast<std::uint32_t>(offsets_at_) : number_at<std::uint32_t>(bytes_, offsets_at_ + 4 * i);
+}
+
+std::span<const std::uint8_t> filter_block::filter(std::uint64_t i) const noexcept {
+  return std::span(bytes_).subspan(offset_of(i), offset_of(i + 1) - offset_of(i));
+}
+
+// ---- index ----------------------------------------------------------------------------------------------------------
+
+// A database orders its keys by the bytes of the user key unless the program has its own comparator. The order of these
+// keys shows that it has none.
+table_index::table_index(table_block block, const byte_source& source, const table_footer& footer)
+    : block_(std::move(block)) {
+  each_entry(block_.bytes, source, "index block", [&](const block_entry& e) {
+    if (!e.is_whole) incompatible(source, "the index has shortened keys", "whole keys", "the end of a key");
+    std::string_view key = e.key;
+    if (key.size() < internal_bytes || static_cast<std::uint8_t>(key[key.size() - internal_bytes]) > 1) {
+      incompatible(source, "the keys of the table are not those of a database",
+                   "the type of a value, 8 bytes before the end of the key", "another byte");
+    }
+    key.remove_suffix(internal_bytes);
+    if (!entries_.empty() && key < entries_.back().last_key)
+      incompatible(source, "the keys of the table are in another order", "the order of their bytes", "");
+    const block_handle data = handle_of(e.value, source, "data block");
+    check_within(source, footer, data, "data block");
+    entries_.push_back({key, data.offset});
+  });
+}
+
+std::optional<std::uint64_t> table_index::data_block(std::string_view user_key) const noexcept {
+  const auto found = std::lower_bound(entries_.begin(), entries_.end(), user_key,
+                                      [](const entry& e, std::string_view key) { return e.last_key < key; });
+  if (found == entries_.end()) return std::nullopt;
+  return found->offset;
+}
+
+}  // namespace bloomery::formats

@@ -1,0 +1,403 @@
+// Tables of LevelDB and RocksDB: recorded tables answer as LevelDB does (tests/golden/foreign/record.sh), and damaged
+// or unknown tables are refused instead of answering that a key is absent.
+#include <bloomery/leveldb.hpp>
+#include <bloomery/scheme.hpp>
+
+#include "formats/snappy.hpp"
+#include "formats/sorted_table.hpp"
+#include "hash/crc32c.hpp"
+#include "hash/leveldb.hpp"
+#include "support/test.hpp"
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace bloomery {
+namespace {
+
+using namespace bloomery_tests;
+
+std::string recorded(const std::string& name) {
+#ifdef BLOOMERY_SOURCE_DIR
+  return std::string(BLOOMERY_SOURCE_DIR) + "/tests/golden/foreign/" + name;
+#else
+  return "tests/golden/foreign/" + name;
+#endif
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+std::string written(const std::string& content) {
+  std::ofstream("changed.ldb", std::ios::binary) << content;
+  return "changed.ldb";
+}
+
+std::vector<std::string> keys_of_tables() {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 300; ++i) keys.push_back("key-" + std::to_string(i));
+  keys.insert(keys.end(),
+              {"Zürich", "布隆过滤器", "a key with spaces, which is longer than two blocks of sixteen bytes"});
+  for (int i = 20'000; i < 60'000; i += 37) keys.push_back("other-" + std::to_string(i));
+  return keys;
+}
+
+std::span<const std::uint8_t> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+formats::byte_source source_of(const std::string& file) {
+  return {"test.ldb", file.size(), [&file](std::uint64_t offset, std::span<std::uint8_t> into) {
+            return file.copy(reinterpret_cast<char*>(into.data()), into.size(), offset);
+          }};
+}
+
+std::string number(std::uint32_t value) {
+  std::string bytes(4, '\0');
+  std::memcpy(bytes.data(), &value, 4);
+  return bytes;
+}
+
+std::string varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  return bytes + static_cast<char>(value);
+}
+
+// A block of entries, each with its whole key.
+std::string block_of(const std::vector<std::pair<std::string, std::string>>& entries) {
+  std::string block;
+  for (const auto& [key, value] : entries) block += varint(0) + varint(key.size()) + varint(value.size()) + key + value;
+  return block + number(0) + number(1);
+}
+
+// A table whose data blocks are zeros: as many bytes as the filters are for.
+struct made_table {
+  std::string filters;  // the filter block
+  std::string index;
+  char compression_of_index = 0;
+
+  std::string file() const {
+    std::string bytes(4096, '\0');
+    const std::string filters_at = append(bytes, filters, 0);
+    const std::string metaindex_at = append(bytes, block_of({{"filter.leveldb.BuiltinBloomFilter2", filters_at}}), 0);
+    std::string footer = metaindex_at + append(bytes, index, compression_of_index);
+    footer.resize(40);
+    return bytes + footer + "\x57\xFB\x80\x8B\x24\x75\x47\xDB";
+  }
+
+  // Returns the handle of the block.
+  static std::string append(std::string& bytes, const std::string& block, char compression) {
+    const std::string handle = varint(bytes.size()) + varint(block.size());
+    const std::string all = block + compression;
+    const std::uint32_t crc = hashes::crc32c(bytes_of(all));
+    bytes += all + number((crc >> 15 | crc << 17) + 0xA282EAD8);
+    return handle;
+  }
+};
+
+constexpr char of_value[] = "\x01\x05\0\0\0\0\0\0";  // what a database appends to a key
+
+std::string internal(const std::string& key) { return key + std::string(of_value, 8); }
+
+// Blocks at 0 and at 2048, with keys up to "h" and up to "p".
+std::string two_blocks() {
+  return block_of({{internal("h"), varint(0) + varint(100)}, {internal("p"), varint(2048) + varint(100)}});
+}
+
+std::string filter_block_of(const std::vector<std::string>& filters) {
+  std::string bytes;
+  std::string offsets;
+  for (const std::string& filter : filters) {
+    offsets += number(static_cast<std::uint32_t>(bytes.size()));
+    bytes += filter;
+  }
+  return bytes + offsets + number(static_cast<std::uint32_t>(bytes.size())) + '\x0B';
+}
+
+const std::string hello = "\x01\x40\0\x01\x04\x10\x40\0\x06"s;  // what CreateFilter returns for "hello"
+
+TEST(LeveldbTables, AnswerAsLeveldbDoes) {
+  for (const std::string name : {"leveldb_none", "leveldb_snappy"}) {
+    const leveldb_table table = leveldb_table::open(recorded(name + ".ldb"));
+    std::string positives;
+    for (int i = 0; i < 20'000; ++i) {
+      const std::string key = "other-" + std::to_string(i);
+      if (table.may_contain(key)) positives += key + '\n';
+    }
+
+    EXPECT_EQ(positives, content_of(recorded(name + ".positives"))) << name;
+    for (const std::string& key : keys_of_tables()) EXPECT_TRUE(table.may_contain(key)) << key;
+    EXPECT_FALSE(table.may_contain("\xF0"));  // after the last key
+    EXPECT_EQ(table.no_lookups(), "");
+  }
+}
+
+TEST(LeveldbTables, HaveAnIndexThatIsCompressedBySnappy) {
+  for (const bool compressed : {false, true}) {
+    const std::string file = content_of(recorded(compressed ? "leveldb_snappy.ldb" : "leveldb_none.ldb"));
+    const formats::byte_source source = source_of(file);
+    const formats::table_footer footer = formats::read_table_footer(source);
+
+    const formats::table_block index = formats::read_block(source, footer, footer.index, "index block");
+
+    EXPECT_EQ(index.compression == formats::block_compression::snappy, compressed);
+  }
+}
+
+TEST(LeveldbTables, ReportTheirFilters) {
+  for (const std::string name : {"leveldb_none.ldb", "leveldb_snappy.ldb"}) {
+    const leveldb_table table = leveldb_table::open(recorded(name));
+    double keys = 0;
+    double sum_of_rates = 0;
+    double variance = 0;
+    std::uint64_t bits = 0;
+    const std::vector<leveldb_filter> filters = table.filters();
+    ASSERT_GE(filters.size(), 7u);
+
+    for (std::size_t i = 0; i < filters.size(); ++i) {
+      EXPECT_EQ(filters[i].first, 2048 * i);
+      EXPECT_EQ(filters[i].end, 2048 * (i + 1));
+      EXPECT_EQ(filters[i].size.probes, 6u);
+      keys += filters[i].keys.value;
+      variance += filters[i].keys.sigma * filters[i].keys.sigma;
+      sum_of_rates += filters[i].current_fpr;
+      bits += filters[i].size.bits;
+    }
+
+    const double count = static_cast<double>(keys_of_tables().size());
+    EXPECT_NEAR(keys, count, 5 * std::sqrt(variance)) << name;
+    EXPECT_NEAR(static_cast<double>(bits), 10 * count, 8.0 * static_cast<double>(filters.size())) << name;
+    const double rate = sum_of_rates / static_cast<double>(filters.size());
+    const std::string positives = content_of(recorded(name.substr(0, name.size() - 4) + ".positives"));
+    const double found = static_cast<double>(std::count(positives.begin(), positives.end(), '\n'));
+    EXPECT_NEAR(found, 20'000 * rate, 5 * std::sqrt(20'000 * rate)) << name;
+    EXPECT_EQ(table.policy(), "leveldb.BuiltinBloomFilter2");
+    EXPECT_EQ(table.file_bytes(), content_of(recorded(name)).size());
+    EXPECT_EQ(table.of_rocksdb(), std::nullopt);
+  }
+}
+
+// A factor for all filters accounts for LevelDB's hashing. The scheme measures each filter by its own bits.
+TEST(LeveldbTables, HaveTheRatesOfTheScheme) {
+  const std::string whole = content_of(recorded("leveldb_none.ldb"));
+  const formats::byte_source source = source_of(whole);
+  const formats::table_footer footer = formats::read_table_footer(source);
+  formats::block_handle place;
+  formats::each_entry(formats::read_block(source, footer, footer.metaindex, "metaindex block").bytes, source, "",
+                      [&](const formats::block_entry& e) { place = formats::handle_of(e.value, source, ""); });
+  const formats::filter_block block(formats::read_block(source, footer, place, "filter block").bytes, source);
+  const auto filters = leveldb_table::open(recorded("leveldb_none.ldb")).filters();
+  double sum = 0;
+  double expected = 0;
+
+  for (std::size_t i = 0; i < filters.size(); ++i) {
+    const double rate =
+        find_scheme("leveldb")->current_fpr(filters[i].size, {.ones = filters[i].ones, .beginning = block.filter(i)});
+    EXPECT_NEAR(filters[i].current_fpr / rate, 1, 0.25) << i;
+    sum += filters[i].current_fpr;
+    expected += rate;
+  }
+
+  EXPECT_NEAR(sum / expected, 1, 0.04);
+}
+
+TEST(LeveldbTables, AreLookedUpThroughAHandle) {
+  const auto handle = make_handle(leveldb_table::open(recorded("leveldb_snappy.ldb")));
+
+  EXPECT_TRUE(handle->contains("key-7"));
+  EXPECT_FALSE(handle->contains("other-0"));
+  EXPECT_FALSE(handle->capabilities().can_insert);
+  EXPECT_ERROR(handle->insert("Madrid"), errc::not_permitted, "for reading only");
+  EXPECT_ERROR(handle->contains(std::uint64_t{7}), errc::incompatible, "text");
+  const filter_facts facts = handle->info(info_depth::bits);
+  EXPECT_EQ(facts.layers.size(), 7u);
+  EXPECT_EQ(facts.bits, 13'864u);
+  EXPECT_NEAR(facts.fill->current_fpr, 0.0086, 0.0005);
+}
+
+TEST(LeveldbTables, UseTheFilterOfTheDataBlockOfAKey) {
+  const auto may_contain = [](const std::string& first, const std::string& second, std::string_view key) {
+    return leveldb_table::open(written(made_table{filter_block_of({first, second}), two_blocks()}.file()))
+        .may_contain(key);
+  };
+
+  EXPECT_TRUE(may_contain(hello, "", "hello") == false);  // "hello" is after "h", in the second block
+  EXPECT_TRUE(may_contain("", hello, "hello"));
+  EXPECT_FALSE(may_contain("", hello, "help"));
+  EXPECT_FALSE(may_contain("", "", "hello"));       // no keys
+  EXPECT_FALSE(may_contain("", "\x06", "hello"));   // LevelDB does not use a filter without bits
+  EXPECT_FALSE(may_contain(hello, hello, "q"));     // after the last key
+  for (const char probes : {'\0', '\x1F', '\xFF'})  // LevelDB reports every key
+    EXPECT_TRUE(may_contain("", std::string(8, '\0') + probes, "hello")) << int{probes};
+  const made_table one{filter_block_of({""}), two_blocks()};  // no filter for the second block
+  EXPECT_TRUE(leveldb_table::open(written(one.file())).may_contain("hello"));
+  EXPECT_EQ(leveldb_table::open(written(one.file())).filters().size(), 1u);
+}
+
+TEST(LeveldbTables, RefuseDamagedFilterBlocks) {
+  const std::string good = filter_block_of({hello, hello});
+  const auto changed = [&](std::size_t at, const std::string& bytes) {
+    return std::string(good).replace(at, bytes.size(), bytes);
+  };
+  for (const std::string& filters : {good.substr(0, 4), changed(18, number(10)), changed(18, number(0xFFFFFFFF)),
+                                     changed(good.size() - 5, number(27)), changed(good.size() - 1, "\x21")}) {
+    EXPECT_ERROR(leveldb_table::open(written(made_table{filters, two_blocks()}.file())), errc::damaged, "filter block");
+  }
+}
+
+// Filters can be read, but a lookup could miss a key.
+TEST(LeveldbTables, RefuseLookupsThatCouldMissKeys) {
+  const struct {
+    made_table table;
+    const char* words;
+  } tables[] = {
+      {{filter_block_of({hello, hello}), two_blocks(), 2}, "compressed"},
+      {{filter_block_of({hello, hello}), block_of({{"hello, Madrid", varint(0) + varint(100)}})},
+       "not those of a database"},
+      {{filter_block_of({hello, hello}), block_of({{"short", varint(0) + varint(100)}})}, "not those of a database"},
+      {{filter_block_of({hello, hello}),
+        block_of({{internal("p"), varint(0) + varint(100)}, {internal("h"), varint(2048) + varint(100)}})},
+       "another order"},
+      {{filter_block_of({hello, hello}), "\x01\x00\x00"s + number(0) + number(1)}, "index block is damaged"}};
+  for (const auto& [table, words] : tables) {
+    const std::string path = written(table.file());
+    if (words == "index block is damaged"s) {
+      EXPECT_ERROR(leveldb_table::open(path), errc::damaged, words);
+      continue;
+    }
+    const leveldb_table opened = leveldb_table::open(path);
+    EXPECT_NE(opened.no_lookups().find(words), std::string::npos) << opened.no_lookups();
+    EXPECT_ERROR(opened.may_contain("hello"), errc::incompatible, words);
+    EXPECT_ERROR(make_handle(leveldb_table::open(path)), errc::incompatible, words);
+    EXPECT_EQ(opened.filters().size(), 2u);
+  }
+}
+
+// Every byte after the data, one at a time: an error, or the same answers.
+TEST(LeveldbTables, NeverMissAKeyBecauseOfADamagedByte) {
+  for (const std::string name : {"leveldb_none.ldb", "leveldb_snappy.ldb"}) {
+    const std::string whole = content_of(recorded(name));
+    const std::uint64_t data_end = leveldb_table::open(recorded(name)).filters().back().end;
+    std::size_t opened = 0;
+    for (std::size_t at = data_end; at < whole.size(); ++at) {
+      std::string changed = whole;
+      changed[at] = static_cast<char>(changed[at] ^ 0x10);
+      try {
+        const leveldb_table table = leveldb_table::open(written(changed));
+        for (const std::string& key : keys_of_tables()) ASSERT_TRUE(table.may_contain(key)) << name << ", byte " << at;
+        ++opened;
+      } catch (const error& e) {
+        ASSERT_FALSE(e.text().what.empty());
+      }
+    }
+    EXPECT_LT(opened, 40u) << name;  // unused bytes of the footer
+  }
+}
+
+TEST(LeveldbTables, RefuseTruncatedFiles) {
+  const std::string whole = content_of(recorded("leveldb_none.ldb"));
+  for (std::size_t length = 0; length < whole.size(); length += length < 100 ? 1 : 397)
+    EXPECT_ERROR(leveldb_table::open(written(whole.substr(0, length))), errc::not_a_filter, "not a table");
+  const std::string end = whole.substr(whole.size() - 48);
+  for (std::size_t length = 8; length < 48; ++length)
+    EXPECT_ERROR(leveldb_table::open(written(end.substr(48 - length))), errc::damaged, "truncated");
+  EXPECT_ERROR(leveldb_table::open(written(end)), errc::damaged, "not within the file");
+}
+
+TEST(LeveldbTables, AreRecognizedByTheirLastBytes) {
+  for (const char* const name : {"leveldb_none.ldb", "leveldb_snappy.ldb", "rocksdb_5.sst", "rocksdb_4.sst"})
+    EXPECT_TRUE(is_leveldb_table(recorded(name))) << name;
+  EXPECT_FALSE(is_leveldb_table(recorded("leveldb.filter")));
+  EXPECT_FALSE(is_leveldb_table(written("")));
+  EXPECT_ERROR(is_leveldb_table("missing"), errc::not_found, "missing");
+  EXPECT_ERROR(leveldb_table::open("missing"), errc::not_found, "missing");
+}
+
+TEST(LeveldbTables, WithoutAFilterNameTheOthers) {
+  std::string file(4096, '\0');
+  const std::string metaindex = made_table::append(file, block_of({{"filter.mine", varint(0) + varint(1)}}), 0);
+  std::string footer = metaindex + made_table::append(file, two_blocks(), 0);
+  footer.resize(40);
+
+  EXPECT_ERROR(leveldb_table::open(written(file + footer + "\x57\xFB\x80\x8B\x24\x75\x47\xDB")), errc::not_found,
+               "found filter.mine");
+}
+
+TEST(RocksdbTables, ReportTheirFilterButLookUpNoKeys) {
+  for (const bool is_legacy : {false, true}) {
+    const std::string path = recorded(is_legacy ? "rocksdb_4.sst" : "rocksdb_5.sst");
+    const leveldb_table table = leveldb_table::open(path);
+
+    ASSERT_TRUE(table.of_rocksdb().has_value());
+    EXPECT_EQ(table.of_rocksdb()->is_legacy, is_legacy);
+    EXPECT_EQ(table.of_rocksdb()->lines, is_legacy ? 7u : 6u);  // 303 keys of 10 bits; legacy: an odd number
+    EXPECT_EQ(table.of_rocksdb()->probes, 6u);
+    // At most 303 * 6 bits; keys share bits of their line.
+    const double bits = 512.0 * static_cast<double>(table.of_rocksdb()->lines);
+    EXPECT_NEAR(static_cast<double>(table.of_rocksdb()->ones) / bits, 1 - std::exp(-303 * 6 / bits), 0.03);
+    EXPECT_EQ(table.policy(), "rocksdb.BuiltinBloomFilter");
+    EXPECT_TRUE(table.filters().empty());
+    EXPECT_ERROR(table.may_contain("key-1"), errc::incompatible, "XXH3");
+    EXPECT_ERROR(make_handle(leveldb_table::open(path)), errc::incompatible, "XXH3");
+  }
+}
+
+TEST(RocksdbTables, OfLaterVersionsAreRefused) {
+  std::string file = content_of(recorded("rocksdb_5.sst"));
+  file[file.size() - 12] = 6;
+
+  EXPECT_ERROR(leveldb_table::open(written(file)), errc::incompatible, "at most 5, found 6");
+}
+
+TEST(Snappy, DecompressesLiteralsAndCopies) {
+  const auto decompressed = [](const std::string& block) -> std::string {
+    const auto bytes = formats::decompress_snappy(bytes_of(block));
+    return bytes ? std::string(bytes->begin(), bytes->end()) : "damaged";
+  };
+
+  EXPECT_EQ(decompressed("\x00"s), "");
+  EXPECT_EQ(decompressed("\x03\x08"
+                         "abc"s),
+            "abc");
+  EXPECT_EQ(decompressed("\x09\x08"
+                         "abc\x09\x03"s),
+            "abcabcabc");  // copies its own bytes, length 6
+  EXPECT_EQ(decompressed("\x08\x08"
+                         "abc\x12\x03\x00"s),
+            "abcabcab");  // an offset of 2 bytes
+  EXPECT_EQ(decompressed("\x08\x08"
+                         "abc\x13\x03\x00\x00\x00"s),
+            "abcabcab");  // of 4 bytes
+  EXPECT_EQ(decompressed("\x46\xF0\x45"s + std::string(70, 'x')), std::string(70, 'x'));
+  for (const std::string& block : {""s, "\x03"s,
+                                   "\x03\x08"
+                                   "ab"s,
+                                   "\x02\x08"
+                                   "abc"s,
+                                   "\x04\x08"
+                                   "abc"s,
+                                   "\x09\x08"
+                                   "abc\x09\x04"s,
+                                   "\x09\x08"
+                                   "abc\x09\x00"s,
+                                   "\x09\x08"
+                                   "abc\x09"s,
+                                   "\xFF\xFF\xFF\xFF\x0F\x08"
+                                   "abc"s,
+                                   "\x03\xF0"s})
+    EXPECT_EQ(decompressed(block), "damaged");
+}
+
+TEST(LeveldbHashes, HaveTheKnownValues) {
+  EXPECT_EQ(hashes::crc32c(bytes_of("123456789")), 0xE3069283u);
+  EXPECT_EQ(hashes::leveldb_32("hello", 0xBC9F1D34), 0xF795964Eu);
+}
+
+}  // namespace
+}  // namespace bloomery
