@@ -27,7 +27,8 @@ struct file_format {
   bool has_metadata;         ///< a file may contain the user's own bytes
 };
 
-/// All formats: guava, spark, dcso, bits_and_blooms.
+/// All formats: guava, spark, dcso, bits_and_blooms, redisbloom, redisbloom_chunks, datasketches, leveldb, and those
+/// that the program added (added_formats.hpp).
 ///
 /// Example:
 ///     for (const file_format& format : file_formats()) assert(find_file_format(format.name) == &format);
@@ -40,11 +41,12 @@ std::span<const file_format> file_formats() noexcept;
 ///     assert(find_file_format("fortran") == nullptr);
 const file_format* find_file_format(std::string_view name) noexcept;
 
-/// The names of all formats, for messages: "guava, spark, dcso, bits_and_blooms".
+/// The names of all formats, for messages: "guava, spark, dcso, bits_and_blooms, redisbloom, ...".
 std::string file_format_names();
 
-/// The format of a file, found by its content; null for files of bloomery and for unknown files. No format has a
-/// signature, but each determines the length of the file from numbers in its first bytes.
+/// The format of a file, found by its content; null for files of bloomery, for unknown files and for those of format
+/// leveldb. Only redisbloom has a long signature, but each format determines the length of the file from numbers in its
+/// first bytes.
 /// @throws error  not_found, not_permitted, not_a_filter (a directory), io
 ///
 /// Example:
@@ -55,13 +57,16 @@ std::string file_format_names();
 ///     assert(recognize_format("some.bloom") == nullptr);
 const file_format* recognize_format(const std::string& path);
 
-/// Opens a filter file of another system for reading. Files with bloomery's order of bytes (dcso) are mapped; others
-/// are read into memory. clone() makes a copy that takes keys. opened_from()->format has the name of the format. The
-/// count of keys is an estimate. The capacity is 0, which means unknown, if the format does not store it.
+/// Opens a filter file of another system for reading. Files with bloomery's order of bytes (dcso, datasketches,
+/// leveldb) are mapped; others are read into memory. An empty filter of datasketches has no bytes to map, and takes
+/// memory only once a clone takes keys. clone() makes a copy that takes keys. opened_from()->format has the name of the
+/// format. The count of keys is an estimate. The capacity is 0, which means unknown, if the format does not store it.
 ///
-/// @param format  a name in file_formats(); empty: the format is recognized
+/// @param format  a name in file_formats(), as leveldb requires; empty: the format is recognized
 /// @throws error  as recognize_format(); invalid_argument: no such format; not_a_filter: none is recognized;
-///                damaged: not a file of `format`; too_large: more than the machine's memory
+///                damaged: not a file of `format`; too_large: more than the machine's memory, or than an added format
+///                allows; incompatible: a filter that has grown and has several layers (open_filter() opens it), or of
+///                a version or hash that bloomery does not have
 ///
 /// Example:
 ///     any_filter filter(complete({.scheme = "spark2", .capacity = 1000, .target_fpr = 0.01}));
@@ -75,7 +80,8 @@ any_filter import_filter(const std::string& path, std::string_view format = {});
 ///
 /// @param options  uses `metadata` (format dcso), `replace` and `sync`
 /// @throws error   invalid_argument: no such format; incompatible: the format has no filters of this kind, so the
-///                 filter must be built again from its keys; not_permitted, locked, already_exists, io
+///                 filter must be built again from its keys, or the format stores a capacity, which is unknown, or
+///                 allows no filter as large; not_permitted, locked, already_exists, io
 ///
 /// Example:
 ///     const any_filter filter(complete({.capacity = 1000, .target_fpr = 0.01}));

@@ -40,7 +40,7 @@ struct scheme {
   void (*check)(const geometry& g);
 
   /// Writes the g.probes cells of `key` to `out`. `seed` selects the hashes if the system supports that (perl's salts,
-  /// the seed of spark2); other schemes ignore it.
+  /// the seed of spark2, datasketches and bloom_filters); other schemes ignore it.
   void (*positions)(std::string_view key, const geometry& g, std::uint64_t seed, std::uint64_t* out);
 
   /// Expected FPR at n keys. The accuracy depends on the system's hashing:
@@ -51,17 +51,26 @@ struct scheme {
   ///   guava, guava32, spark, spark2
   ///                 includes the effect of double hashing, about 6 n / m^2: within 20% from 1000 bits, 50% at 128;
   ///                 guava32 and spark also that no key has a bit beyond 2^31; below 1e-4 a factor of 2
+  ///   redisbloom    includes double hashing and steps that return to the first bit: within 20% from 1000 bits
+  ///   datasketches  the same, with effects that are smaller than those of guava unless m is a power of two: within 30%
+  ///   bloom_filters, bloomfilter_js
+  ///                 includes keys whose hashes are equal modulo m: within 5% from 64 bits; beyond 2^30 bits up to 9%
+  ///                 too low for one probe, 1.5% for 7
   ///   pharo         from the distribution of its 16-bit hashes: within 5% from 500 bits, 10% at 50 bits; takes 10 ms
+  ///   leveldb       from a sample of its 32-bit hashes: within 10% from 200 bits, up to 10 probes; the FPR can be 1.6
+  ///                 times as high if 17 or 257 divides m
   double (*expected_fpr)(const geometry& g, std::uint64_t keys);
 
   /// Current FPR of the present bits; measure_fill() collects them:
   ///   python, perl  exact for independent probes: (fraction of hashes that select a set bit)^k
   ///   bits_and_blooms  (fraction of bits set)^k
   ///   dcso          the same for odd m; for even m up to 2^27 bits from the bits of each group
-  ///   guava, guava32, spark, spark2
+  ///   guava, guava32, spark, spark2, redisbloom, datasketches, bloom_filters, bloomfilter_js
   ///                 the same, plus the effect of double hashing at the number of keys that the bits suggest
   ///   pharo         exact for a uniform 32-bit hash: tries all 2^32 values, about 0.1 s per probe;
   ///                 from 16 probes on, an evenly spaced sample of them
+  ///   leveldb       up to 2^27 bits the share of 2^20 hashes whose bits are all set, 15 ms; below 1e-4 and in larger
+  ///                 filters (fraction of bits set)^k, times the factor that expected_fpr() has at this number of keys
   double (*current_fpr)(const geometry& g, const scheme_bits& seen);
 
   /// The bits that one hash more selects than the others, numbered as in that system. Null: current_fpr() needs none.
@@ -74,7 +83,8 @@ struct scheme {
   bool from_top = false;
 };
 
-/// All schemes: guava, guava32, spark, spark2, dcso, bits_and_blooms, pharo, python, perl.
+/// All schemes: guava, guava32, spark, spark2, dcso, bits_and_blooms, pharo, python, perl, redisbloom, datasketches,
+/// bloom_filters, bloomfilter_js, leveldb. WebAssembly has those up to perl.
 std::span<const scheme> schemes() noexcept;
 
 /// The scheme with this name, or null.
