@@ -57,7 +57,7 @@ struct scheme {
   ///                 includes keys whose hashes are equal modulo m: within 5% from 64 bits; beyond 2^30 bits up to 9%
   ///                 too low for one probe, 1.5% for 7
   ///   pharo         from the distribution of its 16-bit hashes: within 5% from 500 bits, 10% at 50 bits; takes 10 ms
-  ///   leveldb       from a sample of its 32-bit hashes: within 10% from 200 bits, up to 10 probes; the FPR can be 1.6
+  ///   leveldb       from a sample of its 32-bit hashes: within 15% from 200 bits, up to 10 probes; the FPR can be 1.7
   ///                 times as high if 17 or 257 divides m
   double (*expected_fpr)(const geometry& g, std::uint64_t keys);
 

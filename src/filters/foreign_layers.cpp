@@ -2,13 +2,13 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/bits.hpp>
-#include <bloomery/detail/checks.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/scheme.hpp>
 
 #include "file/mapping.hpp"
+#include "filters/container_handle.hpp"
 #include "filters/foreign_file.hpp"
 #include "filters/slices.hpp"
 
@@ -23,21 +23,20 @@ namespace bloomery {
 namespace {
 
 // A key is present if one of the layers reports it. All layers have the same scheme.
-class foreign_layers final : public filter_handle {
+class foreign_layers final : public container_handle {
  public:
+  // The parameters are those of the first layer, with the target FPR of all layers together.
   foreign_layers(std::vector<formats::stored_layer> layers, file_facts file)
-      : layers_(std::move(layers)),
+      : container_handle(layers.front().parameters),
+        layers_(std::move(layers)),
         file_(std::move(file)),
-        parameters_(layers_.front().parameters),
-        scheme_(*find_scheme(parameters_.scheme)) {}
+        scheme_(*find_scheme(parameters().scheme)) {}
 
   bloomery::capabilities capabilities() const override {
     bloomery::capabilities result;
     result.can_insert = false;
     return result;
   }
-
-  const params& parameters() const noexcept override { return parameters_; }
 
   filter_summary summary() override {
     const filter_facts facts = info(info_depth::counts);
@@ -49,7 +48,7 @@ class foreign_layers final : public filter_handle {
 
   filter_facts info(info_depth depth) override {
     filter_facts facts;
-    facts.parameters = parameters_;
+    facts.parameters = parameters();
     facts.file = file_;
     facts.insert_count = 0;
     fill_facts fill;
@@ -102,20 +101,16 @@ class foreign_layers final : public filter_handle {
   }
 
  protected:
-  std::uint64_t insert_some(key_span, std::uint8_t*) override { detail::refuse_writing(); }
-
-  void look_up_some(key_span keys, std::uint64_t* bitmap) override {
-    require_text(keys);
-    std::fill_n(bitmap, detail::bitmap_words(keys.size()), std::uint64_t{0});
-    for (std::size_t i = 0; i < keys.size(); ++i) bitmap[i / 64] |= std::uint64_t{may_contain(keys.text(i))} << i % 64;
+  bool may_contain(std::string_view key) const override {
+    std::array<std::uint64_t, max_probes> room;
+    return std::any_of(layers_.begin(), layers_.end(), [&](const formats::stored_layer& layer) {
+      const auto cells = cells_of(layer, key, room);
+      return std::all_of(cells.begin(), cells.end(),
+                         [&](std::uint64_t cell) { return test_bit(layer.words.data(), cell); });
+    });
   }
 
  private:
-  static void require_text(key_span keys) {
-    if (keys.empty() || keys.is_text()) return;
-    throw error(errc::incompatible, {"the filter has keys of bytes", "keys", "text", "integers or hashes", hint::none});
-  }
-
   static std::span<const std::uint8_t> bytes_of(const formats::stored_layer& layer) {
     return {layer.words.data(), static_cast<std::size_t>(layer.words.size())};
   }
@@ -127,18 +122,8 @@ class foreign_layers final : public filter_handle {
     return room.first(p.geometry.probes);
   }
 
-  bool may_contain(std::string_view key) const {
-    std::array<std::uint64_t, max_probes> room;
-    return std::any_of(layers_.begin(), layers_.end(), [&](const formats::stored_layer& layer) {
-      const auto cells = cells_of(layer, key, room);
-      return std::all_of(cells.begin(), cells.end(),
-                         [&](std::uint64_t cell) { return test_bit(layer.words.data(), cell); });
-    });
-  }
-
   std::vector<formats::stored_layer> layers_;
   file_facts file_;
-  params parameters_;  // of the first layer, with the target FPR of all layers together
   const scheme& scheme_;
 };
 

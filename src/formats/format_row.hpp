@@ -43,7 +43,8 @@ struct stored_layer {
   std::uint64_t keys = 0;  ///< as counted by the other system
 };
 
-/// The beginning and the last byte of a file. Numbers beyond its end are 0, so readers check the length once they know it.
+/// The beginning and the last byte of a file. Numbers beyond its end are 0, so readers check the length once they know
+/// it.
 class head {
  public:
   static constexpr std::size_t most_bytes = 4096;  ///< redisbloom_chunks needs 53 for each layer
@@ -85,8 +86,8 @@ class head {
   std::string path_;
 };
 
-/// A format of another system. A file consists of write(), the bits, the user's own bytes and write_end(). Bits are those
-/// of whole 64-bit words, or of whole bytes if there is a write_end().
+/// A format of another system. A file consists of write(), the bits, the user's own bytes and write_end(). The bits are
+/// whole 64-bit words, or whole bytes if there is a write_end().
 struct format_row {
   std::string_view name;
   std::string_view system;   ///< the systems that read and write it

@@ -11,23 +11,14 @@
 #include "schemes/javascript.hpp"
 #include "schemes/schemes.hpp"
 
-#include <bloomery/error.hpp>
-
 #include <cmath>
-#include <string>
 
 namespace bloomery {
 namespace {
 
 constexpr std::uint64_t word_bits = 32;
 
-void check(const geometry& g) {
-  check_scheme_geometry(g, javascript::most_bits);
-  if (g.bits % word_bits != 0) {
-    throw error(errc::invalid_argument, {"invalid number of bits for a filter of whole words", "geometry",
-                                         "a multiple of 32", std::to_string(g.bits), ""});
-  }
-}
+void check(const geometry& g) { check_words(g, javascript::most_bits, word_bits); }
 
 // m0 = ceil(-n log2(p) / ln(2)),  m = 32 ceil(m0 / 32),  k = ceil(ln(2) m0 / n), in the order of the package's
 // operations.

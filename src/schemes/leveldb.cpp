@@ -43,11 +43,7 @@ constexpr std::uint64_t most_bits_per_key = 1000;
 constexpr std::uint64_t hashes_of_keys = std::uint64_t{1} << 32;
 
 void check(const geometry& g) {
-  check_scheme_geometry(g, hashes_of_keys);
-  if (g.bits % 8 != 0) {
-    throw error(errc::invalid_argument, {"invalid number of bits for a filter of whole bytes", "geometry",
-                                         "a multiple of 8", std::to_string(g.bits), ""});
-  }
+  check_words(g, hashes_of_keys, 8);
   if (g.probes > most_probes) {
     throw error(errc::invalid_argument, {"invalid number of probes", "geometry", "1 to " + std::to_string(most_probes),
                                          std::to_string(g.probes), ""});

@@ -54,11 +54,11 @@ void check_scheme_geometry(const geometry& g, std::uint64_t most_bits) {
   }
 }
 
-void check_words(const geometry& g, std::uint64_t most_bits) {
+void check_words(const geometry& g, std::uint64_t most_bits, std::uint64_t word_bits) {
   check_scheme_geometry(g, most_bits);
-  if (g.bits % 64 != 0) {
-    throw error(errc::invalid_argument, {"invalid number of bits for a filter of whole words", "geometry",
-                                         "a multiple of 64", std::to_string(g.bits), ""});
+  if (g.bits % word_bits != 0) {
+    throw error(errc::invalid_argument, {"invalid number of bits for this scheme", "geometry",
+                                         "a multiple of " + std::to_string(word_bits), std::to_string(g.bits), ""});
   }
 }
 

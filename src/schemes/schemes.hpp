@@ -26,8 +26,8 @@ extern const scheme leveldb_scheme;
 /// @throws error  invalid_argument: no bits, or probes outside 1 .. 255; too_large: more than `most_bits`
 void check_scheme_geometry(const geometry& g, std::uint64_t most_bits);
 
-/// The same for filters of whole 64-bit words.
-void check_words(const geometry& g, std::uint64_t most_bits);
+/// The same for filters of whole words, or bytes.
+void check_words(const geometry& g, std::uint64_t most_bits, std::uint64_t word_bits = 64);
 
 /// Far fewer bits than 64-bit hashes, so that none is selected more often.
 constexpr std::uint64_t most_go_bits = std::uint64_t{1} << 48;

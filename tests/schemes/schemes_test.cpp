@@ -6,57 +6,16 @@
 
 #include "hash/fnv.hpp"
 #include "hash/murmur3.hpp"
+#include "schemes/scheme_filter.hpp"
 #include "schemes/schemes.hpp"
 #include "support/md5.hpp"
 #include "support/scheme_sizes.hpp"
 #include "support/test.hpp"
 
-#include <fstream>
-
 namespace bloomery {
 namespace {
 
-// The least that makes a filter of a scheme.
-class scheme_filter {
- public:
-  scheme_filter(std::string_view name, const geometry& size) : rule(*find_scheme(name)), size_(size) {
-    rule.check(size);
-    bytes.resize(bytes_for(size.bits));
-  }
-  scheme_filter(std::string_view name, std::uint64_t n, double p)
-      : scheme_filter(name, find_scheme(name)->geometry_for(n, p)) {}
-
-  std::vector<std::uint64_t> positions(std::string_view key) const {
-    std::vector<std::uint64_t> cells(size_.probes);
-    rule.positions(key, size_, 0, cells.data());
-    return cells;
-  }
-  void insert(std::string_view key) {
-    for (const std::uint64_t cell : positions(key)) set_bit(bytes.data(), cell);
-  }
-  bool may_contain(std::string_view key) const {
-    for (const std::uint64_t cell : positions(key)) {
-      if (!test_bit(bytes.data(), cell)) return false;
-    }
-    return true;
-  }
-  std::uint64_t ones() const { return count_ones(bytes); }
-
-  std::string hex() const {
-    std::string digits;
-    for (const std::uint8_t byte : bytes) {
-      for (const int shift : {4, 0}) digits += "0123456789abcdef"[byte >> shift & 15];
-    }
-    return digits;
-  }
-
-  const scheme& rule;
-  std::vector<std::uint8_t> bytes;
-
- private:
-  geometry size_;
-};
-
+using namespace bloomery_tests;
 using cells = std::vector<std::uint64_t>;
 
 // ---- the table ------------------------------------------------------------------------------------------------------
@@ -73,16 +32,6 @@ TEST(Schemes, AreFoundByName) {
             "guava guava32 spark spark2 dcso bits_and_blooms pharo python perl redisbloom datasketches bloom_filters "
             "bloomfilter_js leveldb ");
   EXPECT_EQ(find_scheme("fortran"), nullptr);
-}
-
-errc code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const error& e) {
-    return e.code();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return errc::io;
 }
 
 std::uint32_t most_probes_of(const scheme& row) { return row.name == "leveldb" ? 30 : 255; }
@@ -355,73 +304,6 @@ TEST(Perl, HasAnotherFilterForEverySeed) {
   EXPECT_EQ(seeded, spelled);
 }
 
-// ---- datasketches ---------------------------------------------------------------------------------------------------
-
-// tests/golden/foreign/record.sh: N, P, bits and hashes of the real builder.
-TEST(DataSketches, HasTheSizesOfItsBuilder) {
-#ifdef BLOOMERY_SOURCE_DIR
-  std::ifstream table(std::string(BLOOMERY_SOURCE_DIR) + "/tests/golden/foreign/datasketches.sizes");
-#else
-  std::ifstream table("tests/golden/foreign/datasketches.sizes");
-#endif
-  std::uint64_t n = 0, bits = 0;
-  double p = 0;
-  std::uint32_t probes = 0;
-  int rows = 0;
-  for (; table >> n >> p >> bits >> probes; ++rows)
-    EXPECT_EQ(find_scheme("datasketches")->geometry_for(n, p), (geometry{bits, probes})) << n << " keys at " << p;
-
-  EXPECT_EQ(rows, 144);
-}
-
-TEST(DataSketches, HasOtherPositionsForEverySeed) {
-  const scheme& rule = *find_scheme("datasketches");
-  const geometry size{9600, 7};
-  cells plain(7), seeded(7);
-
-  rule.positions("key", size, 0, plain.data());
-  rule.positions("key", size, std::uint64_t{1} << 63, seeded.data());
-
-  EXPECT_NE(seeded, plain);
-}
-
-TEST(DataSketches, RefusesSizesThatTheLibraryDoesNotReadBack) {
-  const scheme& rule = *find_scheme("datasketches");
-  const std::uint64_t most = (std::uint64_t{1} << 32) - 64;
-
-  EXPECT_NO_THROW(rule.check({most, 7}));
-  EXPECT_EQ(code_of([&] { rule.check({most + 64, 7}); }), errc::too_large);
-  EXPECT_EQ(code_of([&] { rule.check({100, 7}); }), errc::invalid_argument);
-  EXPECT_EQ(code_of([&] { rule.geometry_for(1'000'000'000, 0.01); }), errc::too_large);
-  EXPECT_EQ(code_of([&] { rule.geometry_for(~std::uint64_t{0}, 1e-70); }), errc::too_large);
-}
-
-// ---- leveldb --------------------------------------------------------------------------------------------------------
-
-TEST(Leveldb, SetsTheBitsOfItsFilterOfOneKey) {
-  scheme_filter filter("leveldb", {64, 6});
-
-  filter.insert("hello");
-
-  EXPECT_EQ(filter.hex(), "0140000104104000");
-}
-
-// 10 bits per key are LevelDB's usual size, with 6 probes.
-TEST(Leveldb, ChoosesTheLeastBitsPerKeyThatMeetTheTarget) {
-  const scheme& leveldb = *find_scheme("leveldb");
-  for (const auto& [keys, target] : {std::pair<std::uint64_t, double>{1000, 0.01}, {300, 0.02}, {5000, 1e-3}}) {
-    const geometry chosen = leveldb.geometry_for(keys, target);
-
-    const auto bits_per_key = static_cast<double>(chosen.bits) / static_cast<double>(keys);
-    EXPECT_LE(leveldb.expected_fpr(chosen, keys), target) << keys;
-    const std::uint64_t fewer = static_cast<std::uint64_t>(bits_per_key) - 1;
-    const geometry less{(keys * fewer + 7) / 8 * 8, static_cast<std::uint32_t>(static_cast<double>(fewer) * 0.69)};
-    EXPECT_GT(leveldb.expected_fpr(less, keys), target) << keys;
-  }
-  EXPECT_EQ(leveldb.geometry_for(1000, 0.01), (geometry{10'000, 6}));
-  EXPECT_EQ(leveldb.geometry_for(1, 0.01).bits, 64u);
-}
-
 // ---- rates ----------------------------------------------------------------------------------------------------------
 
 // The share of absent keys that a filter of n keys reports.
@@ -523,18 +405,6 @@ TEST(SchemeRates, OfGuavaCountWhatDoubleHashingAdds) {
   EXPECT_NEAR(static_cast<double>(reported), expected, 5 * std::sqrt(expected));
 }
 
-// The measured FPR of many small filters, each of which has its own keys.
-double measured_rate_of_small_filters(std::string_view name, const geometry& size, int n, int filters, int queries) {
-  std::uint64_t reported = 0;
-  for (int round = 0; round < filters; ++round) {
-    scheme_filter filter(name, size);
-    const std::string prefix = std::to_string(round) + '-';
-    for (int i = 0; i < n; ++i) filter.insert("in-" + prefix + std::to_string(i));
-    for (int i = 0; i < queries; ++i) reported += filter.may_contain("out-" + prefix + std::to_string(i)) ? 1 : 0;
-  }
-  return static_cast<double>(reported) / (static_cast<double>(filters) * queries);
-}
-
 TEST(SchemeRates, OfSmallFiltersCountWhatDoubleHashingAdds) {
   for (const std::string_view name : {"guava", "guava32", "spark", "spark2", "bits_and_blooms"}) {
     const geometry size{960, 7};
@@ -543,48 +413,6 @@ TEST(SchemeRates, OfSmallFiltersCountWhatDoubleHashingAdds) {
     const double measured = measured_rate_of_small_filters(name, size, 100, 400, 2000);
 
     EXPECT_NEAR(measured / in_theory, 1, 0.07) << name;
-  }
-}
-
-// Powers of two, and their multiples by 3, 5, 15 and 45: the odd part decides how often sums beyond 2^64 separate bits.
-TEST(SchemeRates, OfDataSketchesCountDependentProbes) {
-  const struct {
-    geometry size;
-    int keys, filters, queries;
-    double times;  // the rate of independent probes, at least
-    double bound;  // relative
-  } cases[] = {{{128, 7}, 10, 2000, 500, 2, 0.05},        {{192, 13}, 10, 2000, 1000, 10, 0.15},
-               {{320, 7}, 30, 1000, 500, 1.05, 0.05},     {{960, 7}, 100, 400, 2000, 1.02, 0.05},
-               {{1024, 7}, 100, 400, 2000, 1.06, 0.05},   {{3072, 13}, 160, 20, 100'000, 1.8, 0.15},
-               {{4096, 20}, 142, 20, 100'000, 100, 0.25}, {{2880, 13}, 150, 20, 100'000, 1.5, 0.2}};
-  const scheme& rule = *find_scheme("datasketches");
-  for (const auto& [size, keys, filters, queries, times, bound] : cases) {
-    const double in_theory = rule.expected_fpr(size, static_cast<std::uint64_t>(keys));
-
-    const double measured = measured_rate_of_small_filters("datasketches", size, keys, filters, queries);
-
-    EXPECT_NEAR(measured / in_theory, 1, bound) << size.bits << " bits";
-    EXPECT_GT(in_theory, times * independent_rate(size, static_cast<std::uint64_t>(keys))) << size.bits << " bits";
-  }
-}
-
-TEST(SchemeRates, OfTheBitsOfDataSketchesCountDependentProbes) {
-  const scheme& rule = *find_scheme("datasketches");
-  for (const geometry& size : {geometry{960, 7}, geometry{1024, 7}}) {
-    double rates = 0;
-    double found = 0;
-    constexpr int filters = 200;
-    constexpr int queries = 5000;
-    for (int round = 0; round < filters; ++round) {
-      scheme_filter filter("datasketches", size);
-      for (int i = 0; i < 100; ++i) filter.insert("in-" + std::to_string(round) + '-' + std::to_string(i));
-      rates += rule.current_fpr(size, {filter.ones()}) / filters;
-      for (int i = 0; i < queries; ++i)
-        found += filter.may_contain("out-" + std::to_string(round) + '-' + std::to_string(i)) ? 1 : 0;
-    }
-    const double measured = found / (1.0 * filters * queries);
-
-    EXPECT_NEAR(rates, measured, 5 * std::sqrt(measured / (1.0 * filters * queries)) + 0.01 * measured) << size.bits;
   }
 }
 
@@ -638,85 +466,6 @@ TEST(SchemeRates, OfSpark2CountStepsThatReturnAfterFewerThanKProbes) {
 
   EXPECT_GT(in_theory, 1e-4);
   EXPECT_NEAR(measured / in_theory, 1, 0.5);
-}
-
-// Random keys, since the hash of LevelDB is not uniform for numbered keys.
-class random_keys {
- public:
-  std::string operator()() {
-    const std::uint64_t number = random_();
-    return {reinterpret_cast<const char*>(&number), sizeof number};
-  }
-
- private:
-  std::mt19937_64 random_{1};
-};
-
-// The false positives among `queries` random keys, in each of some filters of n keys. Calls work(filter) for each.
-template <class Work>
-double measured_rate_of_leveldb(const geometry& size, int n, int filters, int queries, Work work) {
-  random_keys key;
-  std::uint64_t reported = 0;
-  for (int round = 0; round < filters; ++round) {
-    scheme_filter filter("leveldb", size);
-    for (int i = 0; i < n; ++i) filter.insert(key());
-    for (int i = 0; i < queries; ++i) reported += filter.may_contain(key()) ? 1 : 0;
-    work(filter);
-  }
-  return static_cast<double>(reported) / (static_cast<double>(filters) * queries);
-}
-
-// 10 bits per key make 6 probes, 15 make 10. LevelDB's tables have filters of 100 to 3000 bits. 72, 240 and 960 have
-// divisors of 2^32 - 1, and 1024 is a power of 2.
-TEST(SchemeRates, OfLeveldbCountItsRotation) {
-  const struct {
-    geometry size;
-    int keys;
-    double bound;  // relative
-  } cases[] = {{{72, 2}, 25, 0.06},    {{160, 6}, 16, 0.1},    {{240, 6}, 24, 0.1},    {{960, 2}, 333, 0.04},
-               {{960, 6}, 96, 0.06},   {{1000, 6}, 100, 0.06}, {{1024, 6}, 102, 0.06}, {{1000, 10}, 67, 0.15},
-               {{1024, 10}, 68, 0.15}, {{2000, 6}, 200, 0.06}, {{4000, 10}, 267, 0.15}};
-  const scheme& leveldb = *find_scheme("leveldb");
-  for (const auto& [size, keys, bound] : cases) {
-    const double in_theory = leveldb.expected_fpr(size, static_cast<std::uint64_t>(keys));
-
-    const double measured = measured_rate_of_leveldb(size, keys, 400, 5000, [](const scheme_filter&) {});
-
-    EXPECT_NEAR(in_theory / measured, 1, bound) << size.bits << " bits, " << size.probes << " probes";
-  }
-  const double even = std::pow(-std::expm1(-2.0 * 333 / 960), 2);
-  EXPECT_GT(leveldb.expected_fpr({960, 2}, 333), 1.1 * even);
-}
-
-// The hash of a key has 32 bits: other keys with the same hash are found, whatever the number of bits.
-TEST(SchemeRates, OfLeveldbCountEqualHashes) {
-  const int n = 1'000'000;
-  const geometry size{40 * n, 27};
-  const int queries = 2'000'000;  // about 466 of them
-
-  const double in_theory = find_scheme("leveldb")->expected_fpr(size, n);
-  const double measured = measured_rate_of_leveldb(size, n, 1, queries, [](const scheme_filter&) {});
-
-  EXPECT_NEAR(in_theory, n / 0x1p32, 1e-5);
-  EXPECT_NEAR(measured, in_theory, 5 * std::sqrt(in_theory / queries));
-}
-
-TEST(SchemeRates, OfTheBitsOfLeveldbFollowTheMeasure) {
-  const scheme& leveldb = *find_scheme("leveldb");
-  for (const auto& [size, keys] : {std::pair<geometry, int>{{1000, 6}, 100}, {{240, 6}, 24}, {{2000, 10}, 133}}) {
-    constexpr int filters = 100;
-    constexpr int queries = 10'000;
-    double rates = 0;  // without the bits
-    double rates_of_bits = 0;
-
-    const double measured = measured_rate_of_leveldb(size, keys, filters, queries, [&](const scheme_filter& filter) {
-      rates += leveldb.current_fpr(size, {filter.ones(), 0, {}}) / filters;
-      rates_of_bits += leveldb.current_fpr(size, {filter.ones(), 0, filter.bytes}) / filters;
-    });
-
-    EXPECT_NEAR(rates, measured, 5 * std::sqrt(measured / (1.0 * filters * queries)) + 0.06 * measured) << size.bits;
-    EXPECT_NEAR(rates_of_bits, measured, 5 * std::sqrt(measured / (1.0 * filters * queries)) + 0.01 * measured);
-  }
 }
 
 // The fault of Spark's filters beyond 2^31 bits: more bits do not lower the FPR.
