@@ -6,6 +6,7 @@
 // docs/formats.md describes the file.
 #pragma once
 
+#include <bloomery/any_filter.hpp>
 #include <bloomery/detail/estimate.hpp>
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/geometry.hpp>

@@ -190,7 +190,7 @@ std::vector<leveldb_filter> leveldb_table::filters() const {
 }
 
 bool leveldb_table::may_contain(std::string_view key) const {
-  if (impl_->no_lookups) throw *impl_->no_lookups;
+  if (impl_->no_lookups) throw error(*impl_->no_lookups);
   const std::optional<std::uint64_t> block = impl_->index->data_block(key);
   if (!block) return false;
   const std::uint64_t number = *block / impl_->filters->range_bytes();
