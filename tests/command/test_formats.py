@@ -321,7 +321,7 @@ class LeveldbTables(CommandTest):
                 "union -o no leveldb_none.ldb leveldb_none.ldb": "filter per range of its data",
                 "export leveldb_none.ldb --to leveldb -o no": "filter per range of its data",
                 "explain leveldb_none.ldb key-1": "bloomery check",
-                "push leveldb_none.ldb redis://127.0.0.1:1/x": "many filters",
+                "push leveldb_none.ldb redis://127.0.0.1:1/x": "other bits than the filters",
                 "info --column a leveldb_none.ldb": "not a Parquet file",
                 "check --column a leveldb_none.ldb keys": "not a Parquet file",
                 "info --check leveldb_none.ldb": "does not apply to a LevelDB table",
