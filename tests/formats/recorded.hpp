@@ -11,7 +11,7 @@ namespace bloomery_tests {
 
 inline std::string recorded(const std::string& name) {
 #ifdef BLOOMERY_SOURCE_DIR
-  return std::string(BLOOMERY_SOURCE_DIR) + "/tests/golden/foreign/" + name;
+  return BLOOMERY_SOURCE_DIR "/tests/golden/foreign/" + name;
 #else
   return "tests/golden/foreign/" + name;
 #endif
