@@ -53,10 +53,11 @@ constexpr const char* of_bloom_filters =
 constexpr const char* of_bloomfilter_js = R"({"version":1,"m":128,"k":7,"buckets":[131072,2048,537002048,268437504]})";
 
 TEST_F(JsonFormats, AreInTheListOfAllFormats) {
-  EXPECT_EQ(file_format_names(),
-            "guava, spark, dcso, bits_and_blooms, bloom_filters, bloomfilter_js, bits_and_blooms_json");
+  const std::string names = file_format_names();
+  EXPECT_THAT(names, testing::StartsWith("guava, "));
+  EXPECT_THAT(names, testing::EndsWith(", bloom_filters, bloomfilter_js, bits_and_blooms_json"));
   add_formats(app::json_formats());
-  EXPECT_EQ(file_formats().size(), 7u);
+  EXPECT_EQ(file_format_names(), names);
 }
 
 TEST_F(JsonFormats, OfRecordedFilesAreRecognizedAndWrittenByteForByte) {
