@@ -1,8 +1,9 @@
 // Bloom filters in table files of LevelDB and RocksDB: their false-positive rates, and which keys a table may contain.
 //
-// A table of LevelDB (.ldb or .sst) has a filter per range of its data, usually 2 KiB. A lookup finds the data block of
-// a key in the index of the table, and then the filter of the block. Keys are those of the database: the 8 bytes that
-// LevelDB appends to each of them are left out. Of RocksDB's tables, only the filter's size and bits are read.
+// A table of LevelDB (.ldb or .sst) has a filter per range of its data, usually 2 KiB. If the keys are known to be in
+// the order of their bytes, a lookup finds the data block of a key in the index of the table, and then the filter of
+// the block. Otherwise it tests all filters of the table. Keys are those of the database: the 8 bytes that LevelDB
+// appends to each of them are left out. Of RocksDB's tables, only the filter's size and bits are read.
 // docs/formats.md describes the file.
 #pragma once
 
@@ -39,6 +40,12 @@ struct rocksdb_filter {
   std::uint64_t ones = 0;    ///< bits set
 };
 
+/// The order of the keys of a table, which the table does not state.
+enum class leveldb_order : std::uint8_t {
+  of_manifest,  ///< that of the database in the folder of the table; unknown if the folder has no CURRENT and MANIFEST
+  bytewise,     ///< LevelDB's own order. If the program that wrote the table has another one, lookups miss keys
+};
+
 /// Whether a file ends as a table of LevelDB or RocksDB does.
 /// @throws error  not_found, not_permitted, not_a_filter (a directory, a device), io
 ///
@@ -63,9 +70,10 @@ bool is_leveldb_table(const std::string& path);
 class leveldb_table {
  public:
   /// Reads the filters and the index, and verifies their CRC-32C.
+  /// @param order   decides whether a lookup may use the index: see all_filters_because()
   /// @throws error  not_found, not_permitted, io; not_a_filter: not a table; not_found: the table has no Bloom filter;
   ///                damaged; incompatible: a later version of RocksDB, or an unknown kind of filter
-  static leveldb_table open(const std::string& path);
+  static leveldb_table open(const std::string& path, leveldb_order order = leveldb_order::of_manifest);
 
   leveldb_table(leveldb_table&&) noexcept;
   leveldb_table& operator=(leveldb_table&&) noexcept;
@@ -80,11 +88,16 @@ class leveldb_table {
   /// The filter of a table of RocksDB; empty for LevelDB.
   const std::optional<rocksdb_filter>& of_rocksdb() const noexcept;
 
-  /// Why keys cannot be looked up: the table is one of RocksDB, its keys are ordered by another comparator, or its
-  /// index is compressed by Zstandard. Empty: they can.
+  /// Why keys cannot be looked up: the table is one of RocksDB, or its index is compressed by Zstandard. Empty: they
+  /// can.
   const std::string& no_lookups() const noexcept;
 
-  /// Whether the table may contain this key, as LevelDB decides it before it reads a data block.
+  /// Why a lookup tests all filters: the order of the keys is unknown, or not that of their bytes. Empty: it tests the
+  /// filter of the key's data block.
+  const std::string& all_filters_because() const noexcept;
+
+  /// Whether the table may contain this key. With the index: as LevelDB decides it before it reads a data block. With
+  /// all filters: a key in the table is found in any order, and the FPR is higher: 1 - (1 - f1)(1 - f2)...
   /// @throws error  incompatible: no_lookups()
   bool may_contain(std::string_view key) const;
 

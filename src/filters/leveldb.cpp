@@ -7,6 +7,8 @@
 #include <bloomery/scheme.hpp>
 
 #include "filters/container_handle.hpp"
+#include "filters/slices.hpp"
+#include "formats/leveldb_manifest.hpp"
 #include "formats/sorted_table.hpp"
 #include "platform/posix.hpp"
 
@@ -104,7 +106,8 @@ formats::block_handle find_filter(const formats::byte_source& source, const form
   std::string others;
   formats::each_entry(metaindex.bytes, source, "metaindex block", [&](const formats::block_entry& e) {
     if (e.key == name) found = formats::handle_of(e.value, source, "filter block");
-    if (e.key.find("filter") != e.key.npos && others.size() < 200) (others += others.empty() ? "" : ", ") += e.key;
+    const std::string_view start = e.key.substr(0, 100);  // a block of long keys would take quadratic time
+    if (others.size() < 200 && start.find("filter") != start.npos) (others += others.empty() ? "" : ", ") += start;
   });
   if (found) return *found;
   throw error(errc::not_found, {"the table has no Bloom filter of this kind", source.path, std::string(name),
@@ -126,9 +129,25 @@ struct leveldb_table::impl {
   std::optional<rocksdb_filter> of_rocksdb;
   std::optional<error> no_lookups;
   std::string no_lookups_text;
+  std::string all_filters_because;
+  std::vector<std::uint64_t> filters_with_bits = {};  // a damaged table may have millions without
 };
 
-leveldb_table leveldb_table::open(const std::string& path) {
+namespace {
+
+// Why the index cannot show which data block has a key; empty: it can.
+std::string why_without_index(const formats::table_index& index, const std::string& path, leveldb_order order) {
+  if (order == leveldb_order::of_manifest) {
+    const std::optional<std::string> comparator = formats::comparator_of_folder(path);
+    if (!comparator) return "the order of its keys is unknown, because its folder has no CURRENT and MANIFEST";
+    if (*comparator != formats::bytewise_comparator) return "the database orders its keys by " + *comparator;
+  }
+  return index.contradiction();
+}
+
+}  // namespace
+
+leveldb_table leveldb_table::open(const std::string& path, leveldb_order order) {
   const posix::opened file = posix::open_regular(path, false);
   const formats::byte_source source = formats::source_of(file, path);
   const formats::table_footer footer = formats::read_table_footer(source);
@@ -146,8 +165,12 @@ leveldb_table leveldb_table::open(const std::string& path) {
     return leveldb_table(std::move(result));
   }
   result->filters.emplace(std::move(block.bytes), source);
+  for (std::uint64_t i = 0; i < result->filters->size(); ++i) {
+    if (size_of(result->filters->filter(i)).bits > 0) result->filters_with_bits.push_back(i);
+  }
   try {
     result->index.emplace(formats::read_block(source, footer, footer.index, "index block"), source, footer);
+    result->all_filters_because = why_without_index(*result->index, path, order);
   } catch (const error& e) {
     if (e.code() != errc::incompatible) throw;
     result->no_lookups = e;
@@ -165,6 +188,8 @@ std::uint64_t leveldb_table::file_bytes() const noexcept { return impl_->file_by
 const std::string& leveldb_table::policy() const noexcept { return impl_->policy; }
 const std::optional<rocksdb_filter>& leveldb_table::of_rocksdb() const noexcept { return impl_->of_rocksdb; }
 const std::string& leveldb_table::no_lookups() const noexcept { return impl_->no_lookups_text; }
+
+const std::string& leveldb_table::all_filters_because() const noexcept { return impl_->all_filters_because; }
 
 std::vector<leveldb_filter> leveldb_table::filters() const {
   std::vector<leveldb_filter> all;
@@ -191,10 +216,20 @@ std::vector<leveldb_filter> leveldb_table::filters() const {
 
 bool leveldb_table::may_contain(std::string_view key) const {
   if (impl_->no_lookups) throw error(*impl_->no_lookups);
-  const std::optional<std::uint64_t> block = impl_->index->data_block(key);
-  if (!block) return false;
-  const std::uint64_t number = *block / impl_->filters->range_bytes();
-  return number >= impl_->filters->size() || may_match(impl_->filters->filter(number), key);
+  const formats::filter_block& filters = *impl_->filters;
+  const auto in_filter_of = [&](std::uint64_t block) {
+    const std::uint64_t number = block / filters.range_bytes();
+    return number >= filters.size() || may_match(filters.filter(number), key);  // a block without a filter has any key
+  };
+  if (impl_->all_filters_because.empty()) {
+    const std::optional<std::uint64_t> block = impl_->index->data_block(key);
+    return block && in_filter_of(*block);
+  }
+  const std::optional<std::uint64_t>& last = impl_->index->last_block();
+  if (last && in_filter_of(*last)) return true;
+  const std::vector<std::uint64_t>& with_bits = impl_->filters_with_bits;
+  return std::any_of(with_bits.begin(), with_bits.end(),
+                     [&](std::uint64_t i) { return may_match(filters.filter(i), key); });
 }
 
 namespace {
@@ -207,7 +242,8 @@ class leveldb_handle final : public container_handle {
     filter_facts facts;
     facts.parameters = parameters();
     facts.file = file_facts{.bytes = table_.file_bytes(), .format = "leveldb_table"};
-    fill_facts fill;
+    fill_facts fill{.is_exact = false};  // not for any keys: the rates of the filters differ, and share their hashes
+    combined_fpr all;
     double sum = 0;
     std::uint64_t count = 0;
     for (const leveldb_filter& filter : table_.filters()) {
@@ -216,12 +252,15 @@ class leveldb_handle final : public container_handle {
       layer.cells_set = filter.ones;
       facts.bits += filter.size.bits;
       fill.cells_set += filter.ones;
+      all.add(filter.current_fpr);
       sum += filter.current_fpr;
       count += filter.size.bits > 0 ? 1 : 0;
     }
     facts.bytes = facts.bits / 8;
     fill.cells = facts.bits;
-    fill.current_fpr = count == 0 ? 0 : sum / static_cast<double>(count);  // a key is looked up in one filter
+    fill.current_fpr = !table_.all_filters_because().empty() ? all.value()
+                       : count == 0                          ? 0
+                                                             : sum / static_cast<double>(count);
     if (depth != info_depth::counts) facts.fill = fill;
     return facts;
   }

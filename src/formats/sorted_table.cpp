@@ -53,9 +53,6 @@ std::optional<block_handle> take_handle(std::span<const std::uint8_t>& from) {
   return block_handle{*offset, *bytes};
 }
 
-// Checksums are stored in this form, because a checksum of data that contains checksums would be weak.
-constexpr std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xA282EAD8; }
-
 void check_within(const byte_source& source, const table_footer& footer, const block_handle& handle, const char* what) {
   const std::uint64_t end = footer.data_bytes;
   if (handle.offset <= end && end - handle.offset >= trailer_bytes &&
@@ -115,7 +112,7 @@ table_block read_block(const byte_source& source, const table_footer& footer, co
   block.bytes.resize(handle.bytes + trailer_bytes);
   source.read_all(handle.offset, block.bytes);
   const auto checksum = number_at<std::uint32_t>(block.bytes, handle.bytes + 1);
-  const std::uint32_t computed = masked(hashes::crc32c(std::span(block.bytes).first(handle.bytes + 1)));
+  const std::uint32_t computed = hashes::masked_crc32c(std::span(block.bytes).first(handle.bytes + 1));
   if (footer.has_crc32c && checksum != computed) {
     damaged(source, std::string("the checksum of the ") + what + " is wrong", std::to_string(checksum),
             std::to_string(computed));
@@ -191,23 +188,42 @@ std::span<const std::uint8_t> filter_block::filter(std::uint64_t i) const noexce
 
 // ---- index ----------------------------------------------------------------------------------------------------------
 
-// A database orders its keys by the bytes of the user key unless the program has its own comparator. The order of these
-// keys shows that it has none.
+namespace {
+
+// Why an entry of the index is not that of a database whose keys are in the order of their bytes; empty: it may be one.
+// Entries of the same key are in descending order of the 8 bytes: of their sequence numbers.
+std::string contradiction_of(const block_entry& entry, std::string_view last_key) {
+  if (!entry.is_whole) return "the index of the table has shortened keys";
+  const std::string_view key = entry.key;
+  if (key.size() < internal_bytes || static_cast<std::uint8_t>(key[key.size() - internal_bytes]) > 1)
+    return "the keys of the table are not those of a database";
+  if (last_key.empty()) return "";
+  const auto user_part = [](std::string_view k) { return k.substr(0, k.size() - internal_bytes); };
+  const auto tag = [](std::string_view k) {
+    std::uint64_t value;
+    std::memcpy(&value, k.data() + k.size() - internal_bytes, sizeof value);
+    return value;
+  };
+  if (user_part(key) < user_part(last_key)) return "the keys of the table are not in the order of their bytes";
+  if (user_part(key) == user_part(last_key) && tag(key) >= tag(last_key))
+    return "the sequence numbers of the table are in another order than those of a database";
+  return "";
+}
+
+}  // namespace
+
 table_index::table_index(table_block block, const byte_source& source, const table_footer& footer)
     : block_(std::move(block)) {
+  std::string_view last_key;
   each_entry(block_.bytes, source, "index block", [&](const block_entry& e) {
-    if (!e.is_whole) incompatible(source, "the index has shortened keys", "whole keys", "the end of a key");
-    std::string_view key = e.key;
-    if (key.size() < internal_bytes || static_cast<std::uint8_t>(key[key.size() - internal_bytes]) > 1) {
-      incompatible(source, "the keys of the table are not those of a database",
-                   "the type of a value, 8 bytes before the end of the key", "another byte");
-    }
-    key.remove_suffix(internal_bytes);
-    if (!entries_.empty() && key < entries_.back().last_key)
-      incompatible(source, "the keys of the table are in another order", "the order of their bytes", "");
     const block_handle data = handle_of(e.value, source, "data block");
     check_within(source, footer, data, "data block");
-    entries_.push_back({key, data.offset});
+    last_block_ = std::max(last_block_.value_or(0), data.offset);
+    if (!contradiction_.empty()) return;
+    contradiction_ = contradiction_of(e, last_key);
+    if (!contradiction_.empty()) return;
+    last_key = e.key;
+    entries_.push_back({last_key.substr(0, last_key.size() - internal_bytes), data.offset});
   });
 }
 

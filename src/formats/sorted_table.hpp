@@ -105,12 +105,20 @@ class filter_block {
 /// The index of a table of LevelDB, for user keys: without the 8 bytes that a database appends to each.
 class table_index {
  public:
-  /// @throws error  damaged; incompatible: keys of another order or without the 8 bytes
+  /// @throws error  damaged
   table_index(table_block block, const byte_source& source, const table_footer& footer);
   table_index(const table_index&) = delete;
   table_index& operator=(const table_index&) = delete;
 
-  /// Offset in the file of the only data block that can contain the key; empty: no block can.
+  /// Why these cannot be the keys of a database in the order of their bytes. Empty: they can, but an index of few
+  /// entries fits other orders, too.
+  const std::string& contradiction() const noexcept { return contradiction_; }
+
+  /// Offset of the last data block; empty: no block.
+  const std::optional<std::uint64_t>& last_block() const noexcept { return last_block_; }
+
+  /// Offset in the file of the only data block that can contain the key, if the keys are in the order of their bytes;
+  /// empty: no block can.
   std::optional<std::uint64_t> data_block(std::string_view user_key) const noexcept;
 
  private:
@@ -121,6 +129,8 @@ class table_index {
 
   table_block block_;
   std::vector<entry> entries_;
+  std::string contradiction_;
+  std::optional<std::uint64_t> last_block_;
 };
 
 }  // namespace bloomery::formats

@@ -30,4 +30,10 @@ constexpr std::uint32_t crc32c(std::span<const std::uint8_t> bytes) noexcept {
   return ~crc;
 }
 
+/// The form in which LevelDB stores checksums: a checksum of data that contains checksums would be weak.
+constexpr std::uint32_t masked_crc32c(std::span<const std::uint8_t> bytes) noexcept {
+  const std::uint32_t crc = crc32c(bytes);
+  return (crc >> 15 | crc << 17) + 0xA282EAD8;
+}
+
 }  // namespace bloomery::hashes

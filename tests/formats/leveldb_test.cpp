@@ -9,6 +9,8 @@
 #include "hash/leveldb.hpp"
 #include "support/test.hpp"
 
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -124,7 +126,7 @@ const std::string hello = "\x01\x40\0\x01\x04\x10\x40\0\x06"s;  // what CreateFi
 
 TEST(LeveldbTables, AnswerAsLeveldbDoes) {
   for (const std::string name : {"leveldb_none", "leveldb_snappy"}) {
-    const leveldb_table table = leveldb_table::open(recorded(name + ".ldb"));
+    const leveldb_table table = leveldb_table::open(recorded(name + ".ldb"), leveldb_order::bytewise);
     std::string positives;
     for (int i = 0; i < 20'000; ++i) {
       const std::string key = "other-" + std::to_string(i);
@@ -134,7 +136,7 @@ TEST(LeveldbTables, AnswerAsLeveldbDoes) {
     EXPECT_EQ(positives, content_of(recorded(name + ".positives"))) << name;
     for (const std::string& key : keys_of_tables()) EXPECT_TRUE(table.may_contain(key)) << key;
     EXPECT_FALSE(table.may_contain("\xF0"));  // after the last key
-    EXPECT_EQ(table.no_lookups(), "");
+    EXPECT_EQ(table.no_lookups() + table.all_filters_because(), "");
   }
 }
 
@@ -208,7 +210,7 @@ TEST(LeveldbTables, HaveTheRatesOfTheScheme) {
 }
 
 TEST(LeveldbTables, AreLookedUpThroughAHandle) {
-  const auto handle = make_handle(leveldb_table::open(recorded("leveldb_snappy.ldb")));
+  const auto handle = make_handle(leveldb_table::open(recorded("leveldb_snappy.ldb"), leveldb_order::bytewise));
 
   EXPECT_TRUE(handle->contains("key-7"));
   EXPECT_FALSE(handle->contains("other-0"));
@@ -219,11 +221,110 @@ TEST(LeveldbTables, AreLookedUpThroughAHandle) {
   EXPECT_EQ(facts.layers.size(), 7u);
   EXPECT_EQ(facts.bits, 13'864u);
   EXPECT_NEAR(facts.fill->current_fpr, 0.0086, 0.0005);
+  EXPECT_FALSE(facts.fill->is_exact);
+}
+
+// The folder of the recorded tables has no manifest.
+TEST(LeveldbTables, AreLookedUpInAllFiltersIfTheirOrderIsUnknown) {
+  const leveldb_table table = leveldb_table::open(recorded("leveldb_snappy.ldb"));
+  const auto handle = make_handle(leveldb_table::open(recorded("leveldb_snappy.ldb")));
+  int found = 0;
+  for (int i = 0; i < 20'000; ++i) found += table.may_contain("other-" + std::to_string(i)) ? 1 : 0;
+
+  EXPECT_NE(table.all_filters_because().find("no CURRENT and MANIFEST"), std::string::npos);
+  for (const std::string& key : keys_of_tables()) EXPECT_TRUE(table.may_contain(key)) << key;
+  const double rate = handle->info(info_depth::bits).fill->current_fpr;
+  EXPECT_NEAR(rate, 1 - std::pow(1 - 0.0086, 7), 0.004);
+  EXPECT_NEAR(found, 20'000 * rate, 5 * std::sqrt(20'000 * rate));
+}
+
+TEST(LeveldbTables, UseTheIndexIfTheManifestNamesLeveldbsOrder) {
+  for (const bool is_bytewise : {true, false}) {
+    const leveldb_table table =
+        leveldb_table::open(recorded(is_bytewise ? "leveldb_bytewise/000005.ldb" : "leveldb_reverse/000005.ldb"));
+
+    EXPECT_EQ(table.all_filters_because().empty(), is_bytewise) << table.all_filters_because();
+    const std::vector<std::string> keys = keys_of_tables();
+    for (std::size_t i = 0; i < 303; ++i) EXPECT_TRUE(table.may_contain(keys[i])) << keys[i];
+    EXPECT_FALSE(table.may_contain("\xF0"));
+  }
+}
+
+// One byte of the manifest, or its name, is wrong: the order is unknown. A longer CURRENT is not its name.
+TEST(LeveldbTables, TrustNoDamagedManifest) {
+  const std::string manifest = content_of(recorded("leveldb_bytewise/MANIFEST-000002"));
+  const std::string table = written(content_of(recorded("leveldb_bytewise/000005.ldb")));
+  const auto uses_index = [&](const std::string& current, const std::string& content) {
+    std::ofstream("CURRENT", std::ios::binary) << current;
+    std::ofstream("MANIFEST-000002", std::ios::binary) << content;
+    return leveldb_table::open(table).all_filters_because().empty();
+  };
+
+  EXPECT_TRUE(uses_index("MANIFEST-000002\n", manifest));
+  for (std::size_t at = 0; at < 35; ++at) {
+    std::string changed = manifest;
+    changed[at] = static_cast<char>(changed[at] ^ 4);
+    EXPECT_FALSE(uses_index("MANIFEST-000002\n", changed)) << at;
+    EXPECT_FALSE(uses_index("MANIFEST-000002\n", manifest.substr(0, at))) << at;
+  }
+  for (const std::string current : {"", "MANIFEST-000002", "MANIFEST-\n", "MANIFEST-000003\n", "MANIFEST-./000002\n"})
+    EXPECT_FALSE(uses_index(current, manifest)) << current;
+  std::remove("CURRENT");
+  std::remove("MANIFEST-000002");
+}
+
+// An index of one entry shows no order: the key "z" comes before "a", the last one.
+TEST(LeveldbTables, OfAnotherOrderMissNoKey) {
+  const made_table reverse{filter_block_of({hello}), block_of({{internal("a"), varint(0) + varint(100)}})};
+  EXPECT_TRUE(leveldb_table::open(written(reverse.file())).may_contain("hello"));
+
+  // Numbers in the order of their values, which is that of their bytes at the ends of the blocks: 9, 99.
+  const made_table numbers{filter_block_of({"", hello}), block_of({{internal("i"), varint(0) + varint(100)},
+                                                                   {internal("zz"), varint(2048) + varint(100)}})};
+  EXPECT_TRUE(leveldb_table::open(written(numbers.file())).may_contain("hello"));
+
+  // A data block without a filter may have any key.
+  const made_table short_filters{filter_block_of({""}), two_blocks()};
+  EXPECT_TRUE(leveldb_table::open(written(short_filters.file())).may_contain("hello"));
+}
+
+// Keys of 8 bytes without those of a database look like sequence numbers, which decrease for the same key.
+TEST(LeveldbTables, UseNoIndexWithIncreasingSequenceNumbers) {
+  const auto index = [](char first, char second) {
+    return block_of({{"h\x01"s + first + std::string(6, '\0'), varint(0) + varint(100)},
+                     {"h\x01"s + second + std::string(6, '\0'), varint(2048) + varint(100)}});
+  };
+  const auto reason = [&](char first, char second) {
+    const made_table table{filter_block_of({hello, hello}), index(first, second)};
+    return leveldb_table::open(written(table.file()), leveldb_order::bytewise).all_filters_because();
+  };
+
+  EXPECT_EQ(reason(7, 6), "");
+  EXPECT_NE(reason(6, 6).find("sequence numbers"), std::string::npos);
+  EXPECT_NE(reason(6, 7).find("sequence numbers"), std::string::npos);
+}
+
+// A name that is long or shared by many entries takes no quadratic time.
+TEST(LeveldbTables, WithManyLongNamesAreRefusedQuickly) {
+  constexpr std::size_t length = 400'000;
+  std::string metaindex = varint(0) + varint(length) + varint(0) + std::string(length, 'f');
+  for (std::size_t i = 0; i < length / 5; ++i) metaindex += varint(length) + varint(0) + varint(0);
+  std::string file(4096, '\0');
+  std::string footer = made_table::append(file, metaindex + number(0) + number(1), 0);
+  footer += made_table::append(file, two_blocks(), 0);
+  footer.resize(40);
+  const std::string path = written(file + footer + "\x57\xFB\x80\x8B\x24\x75\x47\xDB");
+  const auto start = std::chrono::steady_clock::now();
+
+  EXPECT_ERROR(leveldb_table::open(path), errc::not_found, "no filter");
+
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
 }
 
 TEST(LeveldbTables, UseTheFilterOfTheDataBlockOfAKey) {
   const auto may_contain = [](const std::string& first, const std::string& second, std::string_view key) {
-    return leveldb_table::open(written(made_table{filter_block_of({first, second}), two_blocks()}.file()))
+    return leveldb_table::open(written(made_table{filter_block_of({first, second}), two_blocks()}.file()),
+                               leveldb_order::bytewise)
         .may_contain(key);
   };
 
@@ -236,7 +337,7 @@ TEST(LeveldbTables, UseTheFilterOfTheDataBlockOfAKey) {
   for (const char probes : {'\0', '\x1F', '\xFF'})  // LevelDB reports every key
     EXPECT_TRUE(may_contain("", std::string(8, '\0') + probes, "hello")) << int{probes};
   const made_table one{filter_block_of({""}), two_blocks()};  // no filter for the second block
-  EXPECT_TRUE(leveldb_table::open(written(one.file())).may_contain("hello"));
+  EXPECT_TRUE(leveldb_table::open(written(one.file()), leveldb_order::bytewise).may_contain("hello"));
   EXPECT_EQ(leveldb_table::open(written(one.file())).filters().size(), 1u);
 }
 
@@ -251,32 +352,36 @@ TEST(LeveldbTables, RefuseDamagedFilterBlocks) {
   }
 }
 
-// Filters can be read, but a lookup could miss a key.
-TEST(LeveldbTables, RefuseLookupsThatCouldMissKeys) {
+TEST(LeveldbTables, UseNoIndexThatContradictsItsOrder) {
   const struct {
-    made_table table;
+    std::string index;
     const char* words;
-  } tables[] = {
-      {{filter_block_of({hello, hello}), two_blocks(), 2}, "compressed"},
-      {{filter_block_of({hello, hello}), block_of({{"hello, Madrid", varint(0) + varint(100)}})},
-       "not those of a database"},
-      {{filter_block_of({hello, hello}), block_of({{"short", varint(0) + varint(100)}})}, "not those of a database"},
-      {{filter_block_of({hello, hello}),
-        block_of({{internal("p"), varint(0) + varint(100)}, {internal("h"), varint(2048) + varint(100)}})},
-       "another order"},
-      {{filter_block_of({hello, hello}), "\x01\x00\x00"s + number(0) + number(1)}, "index block is damaged"}};
-  for (const auto& [table, words] : tables) {
-    const std::string path = written(table.file());
-    if (words == "index block is damaged"s) {
-      EXPECT_ERROR(leveldb_table::open(path), errc::damaged, words);
-      continue;
-    }
-    const leveldb_table opened = leveldb_table::open(path);
-    EXPECT_NE(opened.no_lookups().find(words), std::string::npos) << opened.no_lookups();
-    EXPECT_ERROR(opened.may_contain("hello"), errc::incompatible, words);
-    EXPECT_ERROR(make_handle(leveldb_table::open(path)), errc::incompatible, words);
-    EXPECT_EQ(opened.filters().size(), 2u);
+  } tables[] = {{block_of({{"hello, Madrid", varint(0) + varint(100)}}), "not those of a database"},
+                {block_of({{"short", varint(0) + varint(100)}}), "not those of a database"},
+                {block_of({{internal("p"), varint(0) + varint(100)}, {internal("h"), varint(2048) + varint(100)}}),
+                 "not in the order of their bytes"},
+                {varint(0) + varint(9) + varint(2) + internal("h") + varint(0) + varint(100) + varint(1) + varint(8) +
+                     varint(2) + internal("") + varint(0) + varint(100) + number(0) + number(1),
+                 "shortened keys"}};
+  for (const auto& [index, words] : tables) {
+    const std::string path = written(made_table{filter_block_of({hello, hello}), index}.file());
+    const leveldb_table table = leveldb_table::open(path, leveldb_order::bytewise);
+    EXPECT_NE(table.all_filters_because().find(words), std::string::npos) << table.all_filters_because();
+    EXPECT_TRUE(table.may_contain("hello"));
+    EXPECT_FALSE(table.may_contain("help"));
   }
+}
+
+TEST(LeveldbTables, RefuseDamagedOrUnknownIndexes) {
+  const made_table damaged{filter_block_of({hello, hello}), "\x01\x00\x00"s + number(0) + number(1)};
+  EXPECT_ERROR(leveldb_table::open(written(damaged.file())), errc::damaged, "index block is damaged");
+
+  const std::string path = written(made_table{filter_block_of({hello, hello}), two_blocks(), 2}.file());
+  const leveldb_table opened = leveldb_table::open(path);
+  EXPECT_NE(opened.no_lookups().find("compressed"), std::string::npos) << opened.no_lookups();
+  EXPECT_ERROR(opened.may_contain("hello"), errc::incompatible, "compressed");
+  EXPECT_ERROR(make_handle(leveldb_table::open(path)), errc::incompatible, "compressed");
+  EXPECT_EQ(opened.filters().size(), 2u);
 }
 
 // Every byte after the data, one at a time: an error, or the same answers.
@@ -289,7 +394,7 @@ TEST(LeveldbTables, NeverMissAKeyBecauseOfADamagedByte) {
       std::string changed = whole;
       changed[at] = static_cast<char>(changed[at] ^ 0x10);
       try {
-        const leveldb_table table = leveldb_table::open(written(changed));
+        const leveldb_table table = leveldb_table::open(written(changed), leveldb_order::bytewise);
         for (const std::string& key : keys_of_tables()) ASSERT_TRUE(table.may_contain(key)) << name << ", byte " << at;
         ++opened;
       } catch (const error& e) {

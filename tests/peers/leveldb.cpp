@@ -5,6 +5,9 @@
 //   leveldb table FILE BITS_PER_KEY METHOD  writes a table of the keys; METHOD: none or snappy
 //   leveldb get FILE                        prints 1 or 0 per key: whether a lookup in a database with this table alone
 //                                           finds the key in the filter of its data block
+//   leveldb database FOLDER ORDER           makes a database of one table of the keys; ORDER: bytewise or reverse, a
+//                                           comparator of this program
+#include <leveldb/comparator.h>
 #include <leveldb/db.h>
 #include <leveldb/env.h>
 #include <leveldb/filter_policy.h>
@@ -127,6 +130,33 @@ int get(const std::string& path) {
   return 0;
 }
 
+// Orders keys by their bytes, the last one first.
+class reverse_order : public leveldb::Comparator {
+ public:
+  int Compare(const leveldb::Slice& a, const leveldb::Slice& b) const override { return b.compare(a); }
+  const char* Name() const override { return "reverse"; }
+  void FindShortestSeparator(std::string*, const leveldb::Slice&) const override {}
+  void FindShortSuccessor(std::string*) const override {}
+};
+
+int make_database(const std::string& folder, bool reverse) {
+  const std::unique_ptr<const leveldb::FilterPolicy> policy(leveldb::NewBloomFilterPolicy(10));
+  const reverse_order order;
+  leveldb::Options options;
+  options.create_if_missing = true;
+  options.filter_policy = policy.get();
+  options.block_size = 1024;
+  if (reverse) options.comparator = &order;
+  leveldb::DB* opened = nullptr;
+  check(leveldb::DB::Open(options, folder, &opened));
+  const std::unique_ptr<leveldb::DB> data(opened);
+  leveldb::WriteBatch batch;
+  for (const std::string& key : lines()) batch.Put(key, "value");
+  check(data->Write({}, &batch));
+  data->CompactRange(nullptr, nullptr);
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -135,6 +165,7 @@ int main(int count, char** arguments) {
   const int bits_per_key = count > 3 ? std::atoi(arguments[3]) : 10;
   if (work == "table" && count == 5) return write_table(path, bits_per_key, std::string(arguments[4]) == "snappy");
   if (work == "get") return get(path);
+  if (work == "database" && count == 4) return make_database(path, std::string(arguments[3]) == "reverse");
   const std::unique_ptr<const leveldb::FilterPolicy> policy(leveldb::NewBloomFilterPolicy(bits_per_key));
   if (work == "filter" && count == 4) {
     const std::vector<std::string> keys = lines();

@@ -13,6 +13,7 @@
 #
 # leveldb_none.ldb and leveldb_snappy.ldb are tables of these keys and of other-20000, other-20037 .. other-59996. In
 # the second one, the index is compressed. Their answers are those of the filters that LevelDB reads for a key.
+# leveldb_bytewise and leveldb_reverse are databases of the 303 keys, the second one with a comparator of its program.
 # rocksdb_5.sst and rocksdb_4.sst are tables of the 303 keys, by their format_version.
 #
 # With BLOOMERY_DATASKETCHES, a checkout of github.com/apache/datasketches-cpp, the files of DataSketches too. Recorded
@@ -65,6 +66,11 @@ g++ -std=c++20 -o "$work/leveldb" "$peers/leveldb.cpp" -lleveldb
 for method in none snappy; do
   "$work/leveldb" table leveldb_$method.ldb 10 $method < "$work/table_keys"
   "$work/leveldb" get leveldb_$method.ldb < "$work/others" | select_positive leveldb_$method
+done
+for order in bytewise reverse; do
+  "$work/leveldb" database "$work/$order" $order < "$work/keys"
+  mkdir -p leveldb_$order
+  cp "$work/$order"/{CURRENT,MANIFEST-*,*.ldb} leveldb_$order/
 done
 
 g++ -std=c++20 -o "$work/rocksdb" "$peers/rocksdb.cpp" -lrocksdb
