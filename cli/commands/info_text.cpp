@@ -72,6 +72,8 @@ std::string capacity_line(const filter_facts& f) {
   const params& p = f.parameters;
   if (p.capacity == 0) return "unknown number of keys";
   const std::string keys = counted(p.capacity, "key");
+  if (f.layers.size() > 1 && !f.window && !f.window_copy)
+    return fmt::format("{} in the first layer; {} for all layers", keys, rate_text(p.target_fpr));
   const std::string of = f.chain ? " per bitmap" : f.window ? " per window" : window_text(p);
   return fmt::format("{}{} at {}", keys, of, rate_text(p.target_fpr));
 }

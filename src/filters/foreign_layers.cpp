@@ -51,7 +51,7 @@ class foreign_layers final : public container_handle {
     facts.parameters = parameters();
     facts.file = file_;
     facts.insert_count = 0;
-    fill_facts fill;
+    fill_facts fill{.is_exact = false};  // all layers hash a key alike, so their false positives are correlated
     estimate keys;
     combined_fpr by_keys, by_bits;
     for (const formats::stored_layer& layer : layers_) {
