@@ -1,5 +1,6 @@
 #include "cli/commands/container.hpp"
 
+#include "cli/commands/common.hpp"
 #include "cli/commands/info_leveldb.hpp"
 #include "cli/commands/info_parquet.hpp"
 
@@ -21,7 +22,12 @@ std::unique_ptr<filter_handle> open_column(const named_filter& wanted) {
 }
 
 std::unique_ptr<filter_handle> open_table(const named_filter& wanted) {
-  if (wanted.takes_layers) return make_handle(leveldb_table::open(wanted.name));
+  if (wanted.takes_layers) {
+    leveldb_table table = leveldb_table::open(wanted.name);
+    if (!wanted.quiet && !table.all_filters_because().empty())
+      say(wanted.name + ": note: keys are looked up in all filters of the table: " + table.all_filters_because());
+    return make_handle(std::move(table));
+  }
   throw error(errc::incompatible, {"a LevelDB table has a filter per range of its data", wanted.name, "", "",
                                    "use it with check, info or verify"});
 }

@@ -61,7 +61,22 @@ double fill_ratio(std::uint64_t ones, std::uint64_t bits) {
   return bits == 0 ? 0 : static_cast<double>(ones) / static_cast<double>(bits);
 }
 
-void describe(json& object, std::string& text, const std::vector<leveldb_filter>& filters) {
+// How keys are looked up, and the FPR of this.
+void describe_lookups(json& object, std::string& text, const leveldb_table& table,
+                      const std::vector<leveldb_filter>& filters, double mean_fpr) {
+  const std::string& reason = table.all_filters_because();
+  double no_filter = 0;  // ln of the probability that no filter reports a key
+  for (const leveldb_filter& filter : filters) no_filter += std::log1p(-filter.current_fpr);
+  const double fpr = reason.empty() ? mean_fpr : -std::expm1(no_filter);
+  object.update({{"all_filters_because", reason.empty() ? json(nullptr) : json(reason)}, {"rate_of_lookups", fpr}});
+  if (reason.empty())
+    text += line_of("lookups", "in the filter of the key's data block");
+  else
+    text += line_of("lookups", fmt::format("in all filters, FPR {}: {}", rate_text(fpr), printable(reason)));
+}
+
+void describe(json& object, std::string& text, const leveldb_table& table, bool lists_filters) {
+  const std::vector<leveldb_filter> filters = table.filters();
   const table_facts all = facts_of(filters);
   const auto first = std::find_if(filters.begin(), filters.end(), [](const auto& f) { return f.size.bits > 0; });
   const std::uint32_t probes = first == filters.end() ? 0 : first->size.probes;
@@ -72,9 +87,11 @@ void describe(json& object, std::string& text, const std::vector<leveldb_filter>
                  {"estimated_keys_sigma", number_or_null(all.keys.sigma)},
                  {"rate_min", all.least_fpr},
                  {"rate_now", all.mean_fpr},
-                 {"rate_max", all.most_fpr},
-                 {"filters", json::array()}});
-  for (const leveldb_filter& filter : filters) object["filters"].push_back(json_of(filter));
+                 {"rate_max", all.most_fpr}});
+  if (lists_filters) {
+    object["filters"] = json::array();
+    for (const leveldb_filter& filter : filters) object["filters"].push_back(json_of(filter));
+  }
   if (all.filters == 0) {
     text += line_of("filters", "none: the table has no keys");
     return;
@@ -87,6 +104,7 @@ void describe(json& object, std::string& text, const std::vector<leveldb_filter>
   text += line_of("keys", std::isfinite(all.keys.value) ? keys_text(all.keys, "key") : "all bits of a filter are set");
   text += line_of("FPR", fmt::format("{} (mean of the filters; {} to {})", rate_text(all.mean_fpr),
                                      rate_text(all.least_fpr), rate_text(all.most_fpr)));
+  if (table.no_lookups().empty()) describe_lookups(object, text, table, filters, all.mean_fpr);
 }
 
 void describe(json& object, std::string& text, const rocksdb_filter& filter) {
@@ -115,7 +133,7 @@ exit_status info_of_leveldb(const container_info_options& options) {
   if (is_rocksdb)
     describe(object, text, *table.of_rocksdb());
   else
-    describe(object, text, table.filters());
+    describe(object, text, table, options.json);
   object["no_lookups"] = table.no_lookups().empty() ? json(nullptr) : json(table.no_lookups());
   if (!table.no_lookups().empty()) text += line_of("lookups", "impossible: " + printable(table.no_lookups()));
   output out(STDOUT_FILENO, "standard output");

@@ -44,6 +44,13 @@ std::unique_ptr<filter_handle> open_container(const container_kind& kind, const 
   return kind.open(wanted);
 }
 
+[[noreturn]] void refuse_writing(const container_kind& kind, const std::string& path) {
+  throw error(errc::incompatible,
+              {"files of other systems are opened for reading only", path, "a file of bloomery", kind.name,
+               kind.has_columns ? "convert a column first: bloomery import --column NAME"
+                                : "use it with check, info or verify"});
+}
+
 }  // namespace
 
 std::string shown_name(const std::string& name) {
@@ -84,6 +91,11 @@ std::unique_ptr<filter_handle> open_handle(const named_filter& wanted, access mo
     error_text text = e.text();
     text.hint = "give --capacity and --rate; 'bloomery build' stores them";
     throw error(e.code(), text);
+  } catch (const error& e) {
+    const bool may_be_container = writes && !is_address && e.code() == errc::not_a_filter;
+    const container_kind* const kind = may_be_container ? container_of(wanted.name) : nullptr;
+    if (kind != nullptr) refuse_writing(*kind, wanted.name);
+    throw;
   }
 
   const capabilities can = filter->capabilities();

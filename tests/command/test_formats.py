@@ -259,6 +259,8 @@ class LeveldbTables(CommandTest):
         super().setUp()
         for name in "leveldb_none.ldb", "leveldb_snappy.ldb", "rocksdb_5.sst", "rocksdb_4.sst", "leveldb.filter":
             self.write(name, recorded(name))
+        for name in "CURRENT", "MANIFEST-000002":  # of a database with LevelDB's own order
+            self.write(name, recorded(f"leveldb_bytewise/{name}"))
 
     def test_check_prints_the_keys_that_leveldb_looks_for_in_a_data_block(self) -> None:
         for name in self.TABLES:
@@ -269,6 +271,33 @@ class LeveldbTables(CommandTest):
                 self.write("present", text(self.HERE))
                 verified = self.bloomery("verify", "--json", f"{name}.ldb", "--present", "present").json
                 self.assertEqual((verified["present"]["keys"], verified["present"]["missing"]), (len(self.HERE), 0))
+
+    def test_keys_of_an_unknown_order_are_looked_up_in_all_filters(self) -> None:
+        os.remove(self.path("CURRENT"))
+        note = "note: keys are looked up in all filters of the table: the order of its keys is unknown"
+        for name in self.TABLES:
+            with self.subTest(name):
+                checked = self.bloomery("check", f"{name}.ldb", stdin=text(self.HERE))
+                self.assertEqual(checked.out, text(self.HERE))
+                self.assertIn(note, checked.err)
+                facts = self.bloomery("info", "--json", f"{name}.ldb").json
+                self.assertIn("no CURRENT and MANIFEST", facts["all_filters_because"])
+                found = len(self.bloomery("check", f"{name}.ldb", stdin=text(OTHERS)).out.splitlines())
+                self.assertLess(abs(found - 20_000 * facts["rate_of_lookups"]), 5 * found**0.5)
+                self.assertIn("lookups       in all filters, FPR", self.bloomery("info", f"{name}.ldb").out.decode())
+
+    def test_tables_of_another_comparator_miss_no_key(self) -> None:
+        for name in "CURRENT", "MANIFEST-000002", "000005.ldb":
+            self.write(name, recorded(f"leveldb_reverse/{name}"))
+        self.assertEqual(self.bloomery("check", "000005.ldb", stdin=text(HERE)).out, text(HERE))
+        self.assertEqual(self.bloomery("info", "--json", "000005.ldb").json["all_filters_because"], "the database orders its keys by reverse")
+
+    def test_verify_calls_sound_tables_sound(self) -> None:
+        for name in self.TABLES:
+            shown = self.bloomery("verify", f"{name}.ldb").out.decode()
+            self.assertRegex(shown, r"filter        \S+: [\d.]+ KiB in \d+ filters \(scheme leveldb\)\nestimated FPR 0\.\d+%, from")
+            self.assertIn("no problem found, but the measured FPR was not compared with the bits, because the filters of a table", shown)
+            self.assertIsNone(self.bloomery("verify", "--json", f"{name}.ldb").json["certified"])
 
     def test_info_shows_the_rates_of_the_filters(self) -> None:
         for name in self.TABLES:
@@ -317,6 +346,8 @@ class LeveldbTables(CommandTest):
         self.write("damaged.ldb", bytes(damaged))
         self.refuse_all(
             {
+                "add leveldb_none.ldb keys": "for reading only: expected a file of bloomery, found a LevelDB table; use it with check",
+                "remove leveldb_none.ldb keys": "for reading only: expected a file of bloomery, found a LevelDB table; use it with check",
                 "import leveldb_none.ldb -o no": "many filters.*found a LevelDB table",
                 "union -o no leveldb_none.ldb leveldb_none.ldb": "filter per range of its data",
                 "export leveldb_none.ldb --to leveldb -o no": "filter per range of its data",
@@ -331,6 +362,9 @@ class LeveldbTables(CommandTest):
                 "check damaged.ldb keys": "checksum",
             }
         )
+
+    def test_a_table_lists_its_filters_only_in_json(self) -> None:
+        self.assertEqual(len(self.bloomery("info", "--json", "leveldb_none.ldb").json["filters"]), 13)
 
 
 class Leveldb(CommandTest):
@@ -370,7 +404,20 @@ class Leveldb(CommandTest):
 
                 self.assertEqual(self.read(back), self.read("theirs"))
 
+    def test_tables_of_databases_of_any_order_miss_no_key(self) -> None:
+        for order in "bytewise", "reverse":
+            for count in 10, 300, 5_000:
+                name = f"{order}-{count}"
+                with self.subTest(name):
+                    some = (HERE + OTHERS)[:count]
+                    self.leveldb("database", name, order, stdin=text(some))
+                    (table,) = (file for file in os.listdir(self.path(name)) if file.endswith(".ldb"))
+
+                    self.assertEqual(self.bloomery("check", f"{name}/{table}", stdin=text(some)).out, text(some))
+
     def test_tables_of_all_sizes_answer_as_leveldb(self) -> None:
+        for name in "CURRENT", "MANIFEST-000002":  # of a database with LevelDB's own order
+            self.write(name, recorded(f"leveldb_bytewise/{name}"))
         for count in 1, 20, 300, 5_000:
             for method in "none", "snappy":
                 with self.subTest(count=count, method=method):
