@@ -56,12 +56,18 @@ class Recorded(CommandTest):
                 positives = len(recorded(f"{name}.positives").splitlines())
                 self.assertLess(abs(positives - 20_000 * facts["rate_now"]), 5 * positives**0.5)
                 self.assertIn("3 layers", shown)
+                self.assertIn("capacity      100 keys in the first layer; 1% for all layers\n", shown)
+                self.assertRegex(shown, r"\nestimated FPR 0\.\d+%, from the bits\n")
                 self.assertNotIn("forecast", shown)  # it grows: its FPR does not follow from a number of keys
                 explained = self.bloomery("explain", name, "key-7").out.decode()
                 self.assertRegex(explained, r"(?s)key-7: maybe present\n  layer 2\n.*not in this layer.*\n  layer 1\n.*\n  layer 0\n(  bit [\d,]+ +set\n){8}\Z")
                 self.write("present", HERE)
                 verified = self.bloomery("verify", "--json", name, "--present", "present").json
                 self.assertEqual((verified["present"]["keys"], verified["present"]["missing"]), (303, 0))
+                self.assertIsNone(verified["certified"])
+                verdict = self.bloomery("verify", name).out.decode()
+                self.assertIn(f"{name}: 1.12 KiB in 3 layers (scheme redisbloom); the first for 100 keys\nestimated FPR 0.", verdict)
+                self.assertIn("not compared with the bits, because the layers share their hashes", verdict)
 
     def test_what_needs_one_layer_refuses_several(self) -> None:
         for name in LAYERS:
