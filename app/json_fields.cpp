@@ -12,6 +12,11 @@
 #include <utility>
 
 namespace bloomery::app {
+namespace {
+
+constexpr std::size_t most_fields = 16;  // no format has more than 7
+
+}  // namespace
 
 // The events of the parser. A function that returns false ends parsing.
 class json_fields::handler {
@@ -80,6 +85,7 @@ class json_fields::handler {
 
   bool put(any_value value) {
     if (depth_ == 0) return fail("the value is not an object");
+    if (fields_.fields_.size() == most_fields) return fail("there are too many fields");
     return fields_.fields_.emplace(name_, std::move(value)).second || fail("a field occurs twice");
   }
 
@@ -93,8 +99,10 @@ class json_fields::handler {
 
 json_fields::json_fields(std::span<const std::uint8_t> text, const std::string& path) : path_(path) {
   handler events(*this);
+  // The parser takes a NUL byte for the end of the text.
+  if (std::find(text.begin(), text.end(), 0) != text.end()) refuse("not the JSON of a filter", "text", "a NUL byte");
   if (nlohmann::json::sax_parse(text.begin(), text.end(), &events)) return;
-  refuse("not the JSON of a filter", "an object of numbers, strings and arrays of numbers", events.failure());
+  refuse("not the JSON of a filter: " + events.failure(), "", "");
 }
 
 bool json_fields::has_exactly(std::span<const std::string_view> names) const {

@@ -171,9 +171,11 @@ const json_row& row_of(std::string_view format) {
   return *std::find_if(std::begin(rows), std::end(rows), [&](const json_row& row) { return row.facts.name == format; });
 }
 
-// Whether the first byte that is not a space is a brace.
+// Whether the first byte that is neither a space nor of a byte order mark is a brace.
 bool may_read(std::span<const std::uint8_t> beginning) {
-  const std::string_view text(reinterpret_cast<const char*>(beginning.data()), beginning.size());
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  std::string_view text(reinterpret_cast<const char*>(beginning.data()), beginning.size());
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && text[first] == '{';
 }

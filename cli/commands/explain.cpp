@@ -169,6 +169,10 @@ class explanation_page {
       }
       one["exclusive_or"] = known ? json(hex(k, k.fingerprint->exclusive_or)) : json(nullptr);
       one["fingerprint"] = known ? json(hex(k, k.fingerprint->expected)) : json(nullptr);
+    } else if (k.layers.size() > 1) {
+      one["layers"] = json::array();
+      for (const explained_layer& layer : k.layers)
+        one["layers"].push_back({{"layer", layer.number}, {"bits", cells_json(layer)}});
     } else {
       const explained_layer& layer = k.layers.front();
       one["block"] = layer.blocks == 0 ? json(nullptr) : json(layer.block);

@@ -76,11 +76,15 @@ heap_storage read_words(const posix::opened& file, std::uint64_t at, std::uint64
                             : is_own               ? "a file of bloomery"
                             : is_gzip              ? "a file compressed by gzip"
                                                    : "other bytes";
-  throw error(errc::not_a_filter,
-              {"not a filter file of another system", head.path(), "one of " + file_format_names(), found,
-               is_own    ? "the file need not be converted"
-               : is_gzip ? "decompress it first: gunzip"
-                         : "name the format to learn which part of the file does not fit"});
+  std::string recognized;
+  for (const file_format& format : file_formats()) {
+    const formats::format_row* const row = formats::find_format(format.name);
+    if (row == nullptr || row->is_recognized) recognized += (recognized.empty() ? "" : ", ") + std::string(format.name);
+  }
+  throw error(errc::not_a_filter, {"not a filter file of another system", head.path(), "one of " + recognized, found,
+                                   is_own    ? "the file need not be converted"
+                                   : is_gzip ? "decompress it first: gunzip"
+                                             : "name the format to learn which part of the file does not fit"});
 }
 
 const file_format& format_of(std::string_view name) {

@@ -21,8 +21,7 @@ contents read(const head& file) {
   p.capacity = file.u64(8);
   p.target_fpr = file.f64(16);
   file.check_range("capacity", p.capacity, 1, std::uint64_t{1} << 62);
-  if (!(p.target_fpr >= 0 && p.target_fpr <= 1))
-    file.refuse("target FPR", "a probability", std::to_string(p.target_fpr));
+  if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) file.refuse("target FPR", "a probability", text_of(p.target_fpr));
   const std::uint64_t probes = file.u64(24);
   file.check_range("number of probes", probes, 1, max_probes);
   p.geometry = {file.u64(32), static_cast<std::uint32_t>(probes)};

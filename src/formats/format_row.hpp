@@ -70,7 +70,7 @@ class head {
   /// @throws error  damaged, unless `value` is in least .. most
   void check_range(const char* what, std::uint64_t value, std::uint64_t least, std::uint64_t most) const;
   /// @throws error  damaged, unless `words` words of 8 bytes begin at `bits_at` and end the file
-  void check_length(std::uint64_t bits_at, std::uint64_t words, bool more_may_follow = false) const;
+  void check_length(std::uint64_t bits_at, std::uint64_t words, bool has_metadata = false) const;
 
  private:
   template <class T>
@@ -115,6 +115,9 @@ struct format_row {
 
   /// Whether a file is recognized by its content; false if nearly any file could be of this format.
   bool is_recognized = true;
+
+  /// Whether a file has the signature of this format, so a wrong number in it is damage. Null: there is no signature.
+  bool (*has_signature)(const head& file) = nullptr;
 };
 
 extern const format_row guava_row;
@@ -145,6 +148,9 @@ const format_row* recognize(const head& file) noexcept;
 
 /// Whether a scheme is among those of a format, as in format_row::schemes.
 bool has_scheme(std::string_view schemes, std::string_view scheme) noexcept;
+
+/// A number of a file, for messages: "0.01", "1e+300".
+std::string text_of(double number);
 
 /// Reverses the bytes of each word: from big-endian to little-endian and back.
 void reverse_words(std::span<std::uint8_t> words) noexcept;

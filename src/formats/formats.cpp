@@ -2,6 +2,7 @@
 #include "formats/format_row.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace bloomery::formats {
@@ -57,7 +58,7 @@ const format_row* recognize(const head& file) noexcept {
       row.read(file);
       return &row;
     } catch (const error& e) {
-      if (e.code() == errc::incompatible) return &row;
+      if (e.code() == errc::incompatible || (row.has_signature != nullptr && row.has_signature(file))) return &row;
       // Otherwise the file is not of this format.
     }
   }
@@ -72,6 +73,12 @@ bool has_scheme(std::string_view schemes, std::string_view scheme) noexcept {
     rest.remove_prefix(std::min(comma + 2, rest.size()));
   }
   return false;
+}
+
+std::string text_of(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", number);
+  return text;
 }
 
 void reverse_words(std::span<std::uint8_t> words) noexcept {

@@ -54,8 +54,7 @@ params params_of(const chain& all, const layer& of, const head& file) {
   file.check_range("number of probes", of.probes, 1, max_probes);
   file.check_range("number of bits", of.bits, 64, most_bits);
   file.check_range("number of keys of a layer", of.keys, 0, all.keys);
-  if (!(of.target_fpr > 0 && of.target_fpr < 1))
-    file.refuse("target FPR", "between 0 and 1", std::to_string(of.target_fpr));
+  if (!(of.target_fpr > 0 && of.target_fpr < 1)) file.refuse("target FPR", "between 0 and 1", text_of(of.target_fpr));
   if (probes_for(of.bits_per_key) != static_cast<double>(of.probes)) {
     file.refuse("bits per key do not match the number of probes", std::to_string(of.probes) + " probes",
                 std::to_string(of.bits_per_key) + " bits per key");

@@ -38,7 +38,9 @@ table read_table(const head& file, std::span<const std::uint8_t> bytes) {
   all.layers = get<std::uint32_t>(bytes, 8);
   all.options = get<std::uint32_t>(bytes, 12);
   all.growth = get<std::uint32_t>(bytes, 16);
-  file.check_range("number of layers", all.layers, 1, (bytes.size() - chain_bytes) / layer_bytes);
+  const std::uint64_t most = (bytes.size() - chain_bytes) / layer_bytes;
+  if (most == 0) file.refuse("the file is truncated", "", std::to_string(bytes.size()) + " bytes");
+  file.check_range("number of layers", all.layers, 1, most);
   std::uint64_t keys = 0;
   found.bits_at = chain_bytes + layer_bytes * all.layers;
   std::uint64_t end = found.bits_at;
@@ -57,7 +59,9 @@ table read_table(const head& file, std::span<const std::uint8_t> bytes) {
     file.check_range("length of the bits", bits_bytes, of.bits / 8, of.bits / 8);
     keys += of.keys;
     end += bits_bytes;
-    file.check_range("length of the file", file.file_bytes(), end, ~std::uint64_t{0});
+    if (end > file.file_bytes())
+      file.refuse("the file is truncated", "at least " + std::to_string(end) + " bytes",
+                  std::to_string(file.file_bytes()));
   }
   file.check_length(found.bits_at, (end - found.bits_at) / 8);
   file.check_range("number of keys of all layers", keys, all.keys, all.keys);

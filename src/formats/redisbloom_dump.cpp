@@ -228,6 +228,11 @@ std::vector<std::uint8_t> write_end(const params&, const key_counts& counts, std
   return bytes;
 }
 
+bool has_signature(const head& file) {
+  return file.byte(0) == value_of_module && file.byte(1) == length_of_64_bits &&
+         file.u64_big_endian(2) >> version_bits == identity;
+}
+
 }  // namespace
 
 constinit const format_row redisbloom_row = {.name = "redisbloom",
@@ -237,6 +242,7 @@ constinit const format_row redisbloom_row = {.name = "redisbloom",
                                              .read = read,
                                              .write = write,
                                              .read_layers = read_layers,
-                                             .write_end = write_end};
+                                             .write_end = write_end,
+                                             .has_signature = has_signature};
 
 }  // namespace bloomery::formats

@@ -202,7 +202,12 @@ TEST_F(JsonFormats, RefuseTextsThatAreCutOrContinued) {
       EXPECT_EQ(recognize_format("cut.json"), nullptr);
     }
     EXPECT_ERROR(read(text + text), errc::damaged, "not JSON at byte");
+    EXPECT_ERROR(read(text + std::string("\0more", 5)), errc::damaged, "a NUL byte");
+    EXPECT_TRUE(read("\xEF\xBB\xBF" + text) == read(text));  // with a byte order mark
   }
+  std::string many = "{";
+  for (int i = 0; i < 100; ++i) many += "\"" + std::to_string(i) + "\":1,";
+  EXPECT_ERROR(read(many + "\"m\":1}"), errc::damaged, "too many fields");
   EXPECT_ERROR(read(std::string(100'000, '[')), errc::not_a_filter, "");
   EXPECT_ERROR(read("{\"a\":" + std::string(100'000, '[')), errc::damaged, "nested");
   EXPECT_ERROR(read("[1]", "bloomfilter_js"), errc::damaged, "array");

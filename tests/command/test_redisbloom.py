@@ -61,6 +61,9 @@ class Recorded(CommandTest):
                 self.assertNotIn("forecast", shown)  # it grows: its FPR does not follow from a number of keys
                 explained = self.bloomery("explain", name, "key-7").out.decode()
                 self.assertRegex(explained, r"(?s)key-7: maybe present\n  layer 2\n.*not in this layer.*\n  layer 1\n.*\n  layer 0\n(  bit [\d,]+ +set\n){8}\Z")
+                layers = self.bloomery("explain", "--json", name, "key-7").json["keys"][0]["layers"]
+                self.assertEqual([layer["layer"] for layer in layers], [2, 1, 0])
+                self.assertTrue(any(all(bit["set"] for bit in layer["bits"]) for layer in layers))
                 self.write("present", HERE)
                 verified = self.bloomery("verify", "--json", name, "--present", "present").json
                 self.assertEqual((verified["present"]["keys"], verified["present"]["missing"]), (303, 0))

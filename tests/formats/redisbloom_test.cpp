@@ -109,6 +109,16 @@ TEST(RedisBloom, OneNewlineOfRedisCliMayFollow) {
   }
 }
 
+// The signature says what the file was, so its damage is named.
+TEST(RedisBloom, ADamagedDumpIsNamedAsSuch) {
+  const std::string dump = content_of(recorded("redisbloom.filter"));
+  write_file("cut", dump.substr(0, dump.size() - 20));
+
+  EXPECT_EQ(recognize_format("cut"), find_file_format("redisbloom"));
+  EXPECT_THROW(open_filter("cut"), error);
+  EXPECT_ERROR(import_filter("cut"), errc::damaged, "");
+}
+
 TEST(RedisBloom, EveryChangedByteOfADumpIsNoticed) {
   const std::string dump = content_of(recorded("redisbloom_sparse.filter"));
   for (std::size_t at = 0; at < dump.size(); at += at < 120 ? 1 : 97) {
