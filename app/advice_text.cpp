@@ -49,6 +49,10 @@ std::string kind_text(const option& o) {
 std::string means_text(const requirements& wanted, const option& o) {
   const std::string& layout = o.parameters.layout;
   switch (o.take) {
+    case structure::static_set:
+      if (o.layout_why.ground == layout_ground::only_one)
+        return layout + ": the shortest fingerprints with a sufficiently low FPR";
+      [[fallthrough]];
     case structure::plain:
     case structure::sliding_window:
       return layout + ": " +
@@ -56,7 +60,6 @@ std::string means_text(const requirements& wanted, const option& o) {
                   ? "the fastest layout that fits in " + bytes_text(wanted.memory_bytes)
                   : judgement_text(o.layout_why, layout));
     case structure::counting: return "counting: counters of 4 bits, all counters of a key in one cache line";
-    case structure::static_set: return layout + ": the shortest fingerprints with a sufficiently low FPR";
     case structure::scalable:
       return "growing: each new layer doubles the capacity, and the FPRs of all layers sum to the target; no log on "
              "disk";

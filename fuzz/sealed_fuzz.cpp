@@ -22,21 +22,21 @@ namespace {
 
 using namespace bloomery;
 
-unsigned width_of(std::uint8_t choice) { return 8u << choice % 3; }
+unsigned width_of(std::uint8_t choice) { return 1 + choice % fuse::most_width; }
 
-template <fuse_fingerprint F>
-void ask(std::span<const std::uint8_t> payload) {
+template <unsigned W>
+void ask(unsigned width, std::span<const std::uint8_t> payload) {
   std::array<std::uint64_t, 100> hash64s{};
   for (std::size_t i = 0; i < hash64s.size(); ++i) hash64s[i] = mix64(i) | (i == 0 ? ~std::uint64_t{0} : 0);
   std::array<std::uint64_t, 2> bitmap{};
-  fuse::has_batch<F>(payload.data(), std::uint64_t{1} << 40, hash_span::hash64s(hash64s), bitmap.data());
+  fuse::has_batch(payload.data(), std::uint64_t{1} << 40, hash_span::hash64s(hash64s), bitmap.data());
   for (std::size_t i = 0; i < hash64s.size(); ++i) {
-    const bool there = fuse::has<F>(payload.data(), hash64s[i]);
+    const bool there = fuse::has<W>(payload.data(), hash64s[i]);
     require(there == ((bitmap[i / 64] >> (i % 64) & 1) != 0), "batch and single lookups agree");
-    const fuse_place place = fuse_place_of(8 * sizeof(F), payload, hash64s[i]);
+    const fuse_place place = fuse_place_of(width, payload, hash64s[i]);
     require(place.somewhere || !there, "a partition without keys reports no key");
     std::uint32_t sum = 0;
-    for (const std::uint64_t cell : place.cells) sum ^= fuse_cell(8 * sizeof(F), payload, cell);
+    for (const std::uint64_t cell : place.cells) sum ^= fuse_cell(width, payload, cell);
     require(!place.somewhere || there == (sum == place.fingerprint), "the three cells determine the result");
   }
 }
@@ -54,7 +54,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(e.code() == errc::damaged, "rejected bytes cause errc::damaged");
     return 0;
   }
-  width == 8 ? ask<std::uint8_t>(payload) : width == 16 ? ask<std::uint16_t>(payload) : ask<std::uint32_t>(payload);
+  const auto ask_all = width == 8 ? ask<8> : width == 16 ? ask<16> : width == 32 ? ask<32> : ask<fuse::packed>;
+  ask_all(width, payload);
   return 0;
 }
 
@@ -73,19 +74,19 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   std::memcpy(payload + 8, &partitions, 4);
   std::memcpy(payload + 12, &width, 4);
   std::uint64_t keys = 0;
-  std::uint64_t next = fuse::cells_at(partitions) / (width / 8);
+  std::uint64_t end = fuse::first_cell(partitions, width);
   for (std::uint32_t i = 0; i < partitions; ++i) {
     fuse_partition p = fuse::partition_in(payload, i);
-    p.first = next;
+    p.first = fuse::aligned_cell(end, width);
     p.segment = p.keys == 0 ? 0 : 4u << p.segment % 5;
     p.starts = p.keys == 0 ? 0 : p.segment * (1 + p.starts % 8);
     if (p.keys != 0) p.keys = 1 + p.keys % p.cells();
-    next += p.cells();
+    if (p.keys != 0) end = p.first + p.cells();
     keys += p.keys;
     std::memcpy(payload + fuse::header_bytes + i * fuse::partition_bytes, &p, sizeof p);
   }
   std::memcpy(payload, &keys, 8);
-  const std::uint64_t wanted = 1 + (next * (width / 8) + 63) / 64 * 64;
+  const std::uint64_t wanted = 1 + fuse::payload_bytes(end, width);
   if (wanted > max_size) return size;
   if (wanted > size) std::memset(data + size, 0x5A, wanted - size);
   return wanted;

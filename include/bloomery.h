@@ -238,7 +238,7 @@ BLOOMERY_C_API bloomery_code bloomery_remove_many(bloomery_filter* filter, const
 
 /** Builds a static filter in memory from all its keys, which may be repeated.
  * @param params  uses `keys`, `hash`, `secret` and `seed`; null: the defaults, with the kind of the given keys
- * @param width   8 (FPR 0.39%, 9 bits per key), 16 (0.0015%, 18 bits) or 32 (2.3e-8%, 36 bits) */
+ * @param width   w, bits of a fingerprint, 1 to 32: FPR 2^-w, 1.13 w bits per key. 8, 16 and 32 are the fastest */
 BLOOMERY_C_API bloomery_code bloomery_build_static(const bloomery_params* params, unsigned width,
                                                    const bloomery_keys* keys, bloomery_filter** filter);
 

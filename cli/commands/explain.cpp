@@ -216,7 +216,7 @@ class explanation_page {
   static std::string hash_text(key_hash hash) { return fmt::format("{:016X} {:016X}", hash.hash64, hash.high64); }
 
   static std::string hex(const key_explanation& k, std::uint32_t value) {
-    return fmt::format("{:0{}X}", value, k.fingerprint->width / 4);
+    return fmt::format("{:0{}X}", value, (k.fingerprint->width + 3) / 4);
   }
 
   const char* noun() const { return counts_ ? "counter" : "bit"; }

@@ -262,7 +262,10 @@ std::string text_of(const info_result& r) {
   if (f.window_copy) out.line("copied", moment_text(f.window_copy->copied_at) + "; all figures are as of that time");
   out.line("size", size_line(f));
   if (f.static_keys)
-    out.line("lookup", fmt::format("3 fingerprints of {} bits", f.static_keys->fingerprint_bits));
+    out.line("lookup", fmt::format("{} of {}",
+                                   counted(p.geometry.probes == 1 ? 64 : p.geometry.probes,
+                                           p.geometry.probes == 1 ? "slot" : "fingerprint"),
+                                   counted(f.static_keys->fingerprint_bits, "bit")));
   else
     out.line("capacity", capacity_line(f));
   add_growth(out, f);

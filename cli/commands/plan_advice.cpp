@@ -17,6 +17,7 @@
 #include "cli/io/output.hpp"
 
 #include <bloomery/advice.hpp>
+#include <bloomery/detail/static_payload.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/sizing.hpp>
@@ -79,6 +80,12 @@ std::string layout_option(const params& p, preference prefer) {
   return prefer == preference::memory ? " --prefer memory" : "";
 }
 
+std::string seal_command(const params& p) {
+  const unsigned width = find_layout_facts(p.layout)->fingerprint_bits;
+  const bool is_ribbon = p.layout == static_layout_name(static_structure::ribbon, width);
+  return fmt::format("bloomery seal --width {}{}", width, is_ribbon ? " --ribbon" : "");
+}
+
 std::vector<std::string> commands_for(const requirements& r, const advice& a) {
   const option& o = a.taken;
   std::vector<std::string> commands;
@@ -101,9 +108,7 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
           "bloomery build" + window_option(o.parameters) + (o.parameters.window().by_time() ? keys : "") + rate +
           (o.parameters.layout == layouts::sliding::name ? "" : " --layout " + o.parameters.layout) + rest);
       break;
-    case structure::static_set:
-      commands.push_back(fmt::format("bloomery seal --width {}{}", cell_bits_of(o.parameters), rest));
-      break;
+    case structure::static_set: commands.push_back(seal_command(o.parameters) + rest); break;
     case structure::scalable: commands.push_back("bloomery dedup --grow" + rate + secret + " INPUT"); break;
     case structure::rebuilding: commands.push_back("bloomery build --grow" + rate + rest); break;
   }

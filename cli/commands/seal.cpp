@@ -39,8 +39,10 @@ namespace {
 
 struct seal_options {
   std::string output;
-  std::uint64_t width = 8;  ///< bits of a fingerprint: 8, 16 or 32
-  making_options wanted;    ///< only hash, seed, kind of keys, secret
+  std::optional<std::uint64_t> width;  ///< bits of a fingerprint: 1 to 32
+  std::optional<double> rate;          ///< target FPR, instead of a width
+  bool ribbon = false;
+  making_options wanted;  ///< only hash, seed, kind of keys, secret
   std::string note;
   input_options inputs;  ///< files of keys, or one filter with a key log
   common_options common;
@@ -178,29 +180,50 @@ collected collect(const seal_options& options) {
   return from_keys(options);
 }
 
+constexpr unsigned usual_width = 8;
+
+// Before the keys are read.
+void check_width(const seal_options& options) {
+  if (options.width && (*options.width == 0 || *options.width > fuse::most_width)) {
+    throw error(errc::invalid_argument,
+                {"invalid fingerprint width", "--width", "1 to 32", std::to_string(*options.width), ""});
+  }
+  if (options.rate && !(*options.rate > 0 && *options.rate < 1)) {
+    throw error(errc::invalid_argument, {"the false-positive rate is out of range", "--rate", "above 0 and below 1",
+                                         rate_text(*options.rate), ""});
+  }
+}
+
+unsigned width_for(const seal_options& options, std::uint64_t keys) {
+  if (!options.rate) return static_cast<unsigned>(options.width.value_or(usual_width));
+  if (const std::optional<unsigned> width = static_width_for(*options.rate, keys)) return *width;
+  throw error(errc::too_large, {"no fingerprint is long enough for this false-positive rate", "--rate",
+                                "at least " + rate_text(static_rate(fuse::most_width, keys)), rate_text(*options.rate),
+                                hint::use_higher_rate});
+}
+
 exit_status seal(const seal_options& options) {
   refuse_shared(options.output, "seal", true);
   for (const std::string& input : options.inputs.files) refuse_shared(input, "seal", true);
-  const auto width = static_cast<unsigned>(std::min<std::uint64_t>(options.width, 64));
-  if (width != 8 && width != 16 && width != 32) {
-    throw error(errc::invalid_argument,
-                {"invalid fingerprint width", "--width", "8, 16 or 32", std::to_string(options.width), ""});
-  }
+  check_width(options);
   check_target_fpr(options.wanted);
   check_not_an_input(options.output, "--output", options.inputs);
   check_not_the_key(options.output, "--output", options.wanted.secret);
   check_replaceable(options.output, "--output");
   check_locks(options.output);
   collected what = collect(options);
+  const unsigned width = width_for(options, what.hash64s.size());
   check_room(options.output, what.hash64s.size() * width / 8);
 
   progress bar(options.common.progress && !options.common.quiet, "seal");
-  fuse_bytes sealed = fuse_build(what.hash64s.all(), width, options.common.threads, [&](std::uint64_t keys) {
-    if (stop_signal() != 0) throw interrupted();
-    if (bar.due()) bar.show({keys, keys, what.hash64s.size(), -1, -1});
-  });
+  const static_structure structure = options.ribbon ? static_structure::ribbon : static_structure::fuse;
+  static_bytes sealed =
+      static_build(structure, what.hash64s.all(), width, options.common.threads, [&](std::uint64_t keys) {
+        if (stop_signal() != 0) throw interrupted();
+        if (bar.due()) bar.show({keys, keys, what.hash64s.size(), -1, -1});
+      });
   bar.wipe();
-  const params p = fuse_params(what.hashing, width, sealed);
+  const params p = static_params(what.hashing, width, sealed, structure);
   point_of_no_return();
   save_file(options.output, p, {sealed.payload.data(), sealed.payload.size()}, {.inserted = sealed.keys},
             create_options{.metadata = options.note, .no_lock = no_lock()});
@@ -235,10 +258,15 @@ void add_seal(command_line& line) {
   c.option("-o,--output", o.output, "FILE", "new file; an existing file is replaced once the new one is complete")
       .required()
       .file();
+  argument& rate = parsed(c, "-p,--rate", o.rate, parse_rate, "RATE",
+                          "target false-positive rate: chooses the shortest fingerprints");
+  rate.group(of_size);
   parsed(c, "--width", o.width, parse_count, "BITS",
-         "fingerprint bits: 8 (default, FPR 0.39%), 16 (0.0015%), 32 (2.3e-8%)")
+         "fingerprint bits, 1 to 32; default: 8 (0.39%); fastest: 8, 16, 32")
       .suggest("8, 16, 32")
-      .group(of_size);
+      .group(of_size)
+      .excludes(rate);
+  c.flag("--ribbon", o.ribbon, "take the least memory: 11% less, but slower lookups").group(of_size);
   c.option("--hash", o.wanted.hash, "NAME", hash_help).suggest(hash_names()).not_empty().group(of_size);
   c.option("--seed", o.wanted.seed, {}, "N", "hash seed (not a secret)").group(of_size);
   c.flag(
@@ -251,6 +279,7 @@ void add_seal(command_line& line) {
   c.find("INPUT")->describe("files with one key per line, or one filter that has a key log");
   add_common(c, o.common, "print only errors and warnings");
   c.example("bloomery seal users.txt -o users.bloom");
+  c.example("bloomery seal -p 0.1% users.txt -o users.bloom");
   c.example("bloomery seal seen.bloom -o seen.sealed");
 }
 

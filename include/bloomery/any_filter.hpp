@@ -96,17 +96,19 @@ class any_filter {
 
   /// Builds a static filter in memory from all its keys, which may be repeated; see static_filter.
   ///
-  /// @param hashing  uses `hash`, `keys`, `seed` and `secret`; an empty hash is completed
-  /// @param keys     text, integers or hashes; takes 8 bytes per key in addition to the filter
-  /// @param width    bits of a fingerprint: 8 (FPR 0.39%), 16 (0.0015%) or 32 (2.3e-8%)
-  /// @param threads  for the build; 0: one per processor
-  /// @throws error   as complete() and fuse_build(); incompatible: keys of the other kind
+  /// @param hashing    uses `hash`, `keys`, `seed` and `secret`; an empty hash is completed
+  /// @param keys       text, integers or hashes; takes 8 bytes per key in addition to the filter
+  /// @param width      w, bits of a fingerprint: 1 to 32; the FPR is 2^-w
+  /// @param threads    for the build; 0: one per processor
+  /// @param structure  fuse: 1.13 w bits per key; ribbon: 1.01 w bits per key, slower lookups
+  /// @throws error     as complete() and fuse_build(); incompatible: keys of the other kind
   ///
   /// Example:
   ///     const std::vector<std::string> cities = {"Madrid", "Berlin", "Madrid"};
   ///     const any_filter built = any_filter::build_static({}, cities);
   ///     assert(built.insert_count() == 2 && built.may_contain("Berlin") && !built.is_writable());
-  static any_filter build_static(const params& hashing, key_span keys, unsigned width = 8, unsigned threads = 0);
+  static any_filter build_static(const params& hashing, key_span keys, unsigned width = 8, unsigned threads = 0,
+                                 static_structure structure = static_structure::fuse);
 
   any_filter(any_filter&&) noexcept;
   any_filter& operator=(any_filter&&) noexcept;

@@ -68,7 +68,7 @@ struct counting_facts {
 struct static_facts {
   std::uint64_t keys = 0;  ///< exact number of distinct keys
   std::uint64_t partitions = 0;
-  std::uint32_t fingerprint_bits = 0;  ///< 8, 16 or 32
+  std::uint32_t fingerprint_bits = 0;  ///< 1 to 32
 };
 
 /// Why a rebuilding filter cannot use its key log.

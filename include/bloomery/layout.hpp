@@ -381,11 +381,17 @@ enum class family : std::uint8_t {
   plain,           ///< insert and look up; the layouts of layout_names(), and all schemes
   counting,        ///< also remove: layout "counting"
   sliding_window,  ///< sliding-window filters: layouts "sliding" and "sliding64"
-  static_set,      ///< static filters, built once from all keys: layouts "fuse8", "fuse16", "fuse32"
+  static_set,      ///< static filters, built once from all keys: layouts "fuse1" to "fuse32", "ribbon1" to "ribbon32"
 };
 
 /// "plain", "counting", "windowed" or "sealed".
 const char* name_of(bloomery::family f) noexcept;
+
+/// The structures of static filters.
+enum class static_structure : std::uint8_t {
+  fuse,    ///< layouts fuse1 to fuse32: 1.13 w bits per key, faster lookups
+  ribbon,  ///< layouts ribbon1 to ribbon32: 1.01 w bits per key
+};
 
 /// The properties shared by all filters of a layout.
 struct layout_facts {
@@ -395,6 +401,8 @@ struct layout_facts {
   std::uint64_t max_blocks = 0;          ///< maximum number of blocks; without blocks the maximum number of bits
   std::uint32_t cell_bits = 1;           ///< bits of a cell
   std::uint32_t lanes = 0;               ///< words of a block, one probe in each; 0: probes are independent
+  std::uint32_t fingerprint_bits = 0;    ///< of static filters
+  std::uint32_t most_lines = 0;          ///< cache lines that a lookup in a static filter usually reads at most
   std::uint32_t fixed_probes = 0;        ///< probes of every filter of the layout; 0: the user chooses k
   std::uint32_t most_chosen_probes = 0;  ///< maximum number of probes that geometry_for() chooses
   std::uint32_t hash_bits = 64;          ///< bits of a key's hash that the layout reads: 64 or 128

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -24,6 +25,8 @@ namespace {
 
 // Cache lines that a lookup may touch. A block is aligned to its size. For sliding, includes the line of the stamp.
 std::uint32_t lines_of(const params& p) {
+  const layout_facts* const facts = find_layout_facts(p.layout);
+  if (facts != nullptr && facts->most_lines != 0) return facts->most_lines;
   const std::uint32_t most = p.geometry.probes + (family_of(p) == family::sliding_window ? 1 : 0);
   const std::uint64_t block = block_bits_of(p);
   return block == 0 ? most : std::min(most, std::max(1u, static_cast<std::uint32_t>(block / cache_line_bits)));
@@ -113,20 +116,39 @@ option sliding_window_option(const demand& d) {
   return best_of(d, structure::sliding_window, {window_params(d, "sliding64"), window_params(d, "sliding")});
 }
 
-constexpr unsigned fuse_widths[] = {8, 16, 32};
+double least_static_rate(const demand& d) { return static_rate(fuse::most_width, d.most); }
 
-double least_fuse_rate(const demand& d) { return fuse_rate(*std::rbegin(fuse_widths), d.most); }
-
-option static_option(const demand& d) {
-  for (const unsigned width : fuse_widths) {
-    if (fuse_rate(width, d.most) > d.w.rate) continue;
-    params p = params_of(d, std::string(fuse_layout_name(width)), d.most);
-    p.geometry = fuse_geometry(width, d.most);
-    p.target_fpr = 0;  // follows from the width
-    return of_params(d, structure::static_set, complete(std::move(p)));
+// The bits of the plain filter that would be taken instead.
+std::uint64_t plain_bits(const demand& d) {
+  try {
+    return plain_option(d).parameters.geometry.bits;
+  } catch (const error&) {  // no plain filter is possible
+    return std::numeric_limits<std::uint64_t>::max();
   }
-  throw error(errc::too_large, {"no fingerprint is long enough for this false-positive rate", "rate", "",
-                                rate_text(d.w.rate), hint::use_higher_rate});
+}
+
+// The fastest first: fingerprints whose cells are whole integers, the shortest fingerprints, and these with the least
+// memory.
+option static_option(const demand& d) {
+  const std::optional<unsigned> shortest = static_width_for(d.w.rate, d.most);
+  if (!shortest) {
+    throw error(errc::too_large, {"no fingerprint is long enough for this false-positive rate", "rate", "",
+                                  rate_text(d.w.rate), hint::use_higher_rate});
+  }
+  std::vector<params> all;
+  const auto add = [&](static_structure structure, unsigned width) {
+    params p = params_of(d, static_layout_name(structure, width), d.most);
+    p.geometry = static_geometry(structure, width, d.most);
+    p.target_fpr = 0;  // follows from the width
+    all.push_back(complete(std::move(p)));
+  };
+  if (!fuse::is_whole(*shortest)) add(static_structure::fuse, fuse::whole_width(*shortest));
+  add(static_structure::fuse, *shortest);
+  if (sealed::has_ribbon) add(static_structure::ribbon, *shortest);
+  // If one of them is smaller than a plain filter, those that are not are no choice.
+  const auto is_larger = [plain = plain_bits(d)](const params& p) { return p.geometry.bits >= plain; };
+  if (!std::all_of(all.begin(), all.end(), is_larger)) std::erase_if(all, is_larger);
+  return best_of(d, structure::static_set, all);
 }
 
 // The layers of a scalable filter, computed on demand.
@@ -324,7 +346,7 @@ ground why_taken(const option& taken, const demand& d) {
   switch (taken.take) {
     case structure::plain:
       if (d.w.sealed) {
-        return d.w.rate < least_fuse_rate(d) ? ground::no_such_fingerprint : ground::static_not_smaller;
+        return d.w.rate < least_static_rate(d) ? ground::no_such_fingerprint : ground::static_not_smaller;
       }
       return d.range() ? ground::smaller_than_growing : ground::number_known;
     case structure::counting: return ground::removes_keys;

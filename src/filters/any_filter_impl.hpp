@@ -19,7 +19,7 @@
 #include "filters/removal.hpp"
 #include "formats/mapped_bits.hpp"
 #include "platform/machine.hpp"
-#include "registry/fuse_row.hpp"
+#include "registry/static_row.hpp"
 #include "registry/tables.hpp"
 #include "registry/windows.hpp"
 
@@ -106,8 +106,9 @@ struct any_filter::impl {
     if (window) pages->verify(0, 1);
     if (layout != nullptr && layout->check_bytes != nullptr) {
       pages->verify(0, 1);
-      const std::uint64_t partitions = std::min(fuse::partitions_in(data), bytes / fuse::partition_bytes);
-      pages->verify(0, std::min(bytes, fuse::cells_at(partitions)));
+      const std::uint64_t one = layout->sealed->partition_bytes;
+      const std::uint64_t partitions = std::min(sealed::partitions_in(data), bytes / one);
+      pages->verify(0, std::min(bytes, sealed::header_bytes + partitions * one));
     }
   }
 
@@ -120,9 +121,8 @@ struct any_filter::impl {
       if (window) {
         unverified->verify(layout->window->block_at(parameters.geometry, key.hash64), layout->block_bits / 8);
       } else if (layout->check_bytes != nullptr) {
-        const std::uint64_t cell_bytes = cell_bits / 8;
-        for (const std::uint64_t cell : static_cells(parameters, {data, bytes}, key.hash64))
-          unverified->verify(cell * cell_bytes, cell_bytes);
+        layout->sealed->look_up(sealed::width_in(data), {data, bytes}, key.hash64,
+                                [&](std::uint64_t begin, std::uint64_t count) { unverified->verify(begin, count); });
       } else {
         layout->cells(parameters.geometry, key, cells.data());
         for (const std::uint64_t cell : std::span(cells).first(parameters.geometry.probes))

@@ -88,7 +88,15 @@ std::vector<std::uint64_t> any_filter::cells(std::uint64_t key) const {
 
 std::vector<std::uint64_t> any_filter::cells(key_hash hash) const {
   impl_->want_hashes();
-  if (family_of(parameters()) == family::static_set) return static_cells(parameters(), bytes(), hash.hash64);
+  if (const static_calls* const calls = impl_->layout->sealed) {
+    std::vector<std::uint64_t> cells;
+    const auto verified = [this](std::uint64_t begin, std::uint64_t count) {
+      if (impl_->unverified != nullptr) impl_->unverified->verify(begin, count);
+    };
+    for (const auto& one : calls->look_up(sealed::width_in(bytes().data()), bytes(), hash.hash64, verified).cells)
+      cells.push_back(one.number);
+    return cells;
+  }
   std::vector<std::uint64_t> result(parameters().geometry.probes);
   impl_->layout->cells(parameters().geometry, hash, result.data());
   return result;

@@ -2,32 +2,34 @@
 #include "filters/explain.hpp"
 
 #include <bloomery/detail/bits.hpp>
-#include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/generations.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/layouts/sliding.hpp>
 
+#include "registry/tables.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <utility>
 
 namespace bloomery {
 namespace {
 
 void explain_fingerprint(const any_filter& filter, std::uint64_t hash64, key_explanation& result) {
-  const unsigned width = cell_bits_of(filter.parameters());
-  const fuse_place place = fuse_place_of(width, filter.bytes(), hash64);
-  explained_fingerprint shown{width, 0, place.fingerprint};
-  if (place.somewhere) {
-    explained_layer& layer = result.layers.emplace_back();
-    for (const std::uint64_t cell : place.cells) {
-      layer.cells.push_back({cell, fuse_cell(width, filter.bytes(), cell)});
-      shown.exclusive_or ^= layer.cells.back().value;
-    }
+  const std::span<const std::uint8_t> payload = filter.bytes();
+  const unsigned width = sealed::width_in(payload.data());
+  const static_lookup found = find_layout(filter.parameters().layout)->sealed->look_up(width, payload, hash64, {});
+  explained_fingerprint shown{width, 0, found.fingerprint};
+  std::vector<explained_cell> cells;
+  for (const static_lookup::cell& cell : found.cells) {
+    cells.push_back({cell.number, cell.value});
+    shown.exclusive_or ^= cell.value;
   }
-  result.maybe_present = place.somewhere && shown.exclusive_or == place.fingerprint;
+  result.maybe_present = !cells.empty() && shown.exclusive_or == shown.expected;
   result.fingerprint = shown;
+  if (!cells.empty()) result.layers.emplace_back().cells = std::move(cells);
 }
 
 // A cell is a byte with one bit per generation; the block begins with the epoch in which it was last written.

@@ -30,11 +30,12 @@ std::uint64_t cells_of_window(const params& p) {
 
 void add_static(filter_facts& facts, const any_filter& filter, info_depth depth) {
   const params& p = facts.parameters;
-  const std::uint64_t keys = fuse_keys(filter.bytes());
-  facts.static_keys = static_facts{keys, fuse::partitions_in(filter.bytes().data()), cell_bits_of(p)};
+  const std::uint64_t keys = sealed::keys_in(filter.bytes().data());
+  const unsigned width = sealed::width_in(filter.bytes().data());
+  facts.static_keys = static_facts{keys, sealed::partitions_in(filter.bytes().data()), width};
   facts.insert_count = facts.distinct_keys = keys;
   facts.count_is_estimate = false;
-  facts.expected_fpr = fuse_rate(cell_bits_of(p), keys);
+  facts.expected_fpr = static_rate(width, keys);
   facts.keys_left = 0;
   if (depth == info_depth::counts) return;
   const fill_statistics bits = measure_fill(p, filter.bytes());

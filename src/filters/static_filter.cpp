@@ -2,6 +2,7 @@
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/storage.hpp>
+#include <bloomery/error.hpp>
 #include <bloomery/static_filter.hpp>
 
 #include "filters/any_filter_impl.hpp"
@@ -16,22 +17,48 @@
 #include <utility>
 
 namespace bloomery {
+namespace {
 
-params fuse_params(const params& hashing, unsigned width, const fuse_bytes& built) {
+const static_calls& calls_of(static_structure structure) {
+  if (structure == static_structure::fuse) return fuse_calls;
+  if constexpr (sealed::has_ribbon) return ribbon_calls;
+  throw error(errc::invalid_argument, {"this build has no ribbon filters", "structure", "fuse", "ribbon", hint::none});
+}
+
+}  // namespace
+
+static_bytes static_build(static_structure structure, std::span<std::uint64_t> hash64s, unsigned width,
+                          unsigned threads, const build_watch& watch) {
+  static_cast<void>(calls_of(structure));  // throws
+  return structure == static_structure::fuse ? fuse_build(hash64s, width, threads, watch)
+                                             : ribbon_build(hash64s, width, threads, watch);
+}
+
+std::string_view static_layout_name(static_structure structure, std::uint64_t width) {
+  return calls_of(structure).layout_name(width);
+}
+
+geometry static_geometry(static_structure structure, unsigned width, std::uint64_t keys) {
+  return calls_of(structure).geometry(width, keys);
+}
+
+params static_params(const params& hashing, unsigned width, const static_bytes& built, static_structure structure) {
+  const static_calls& calls = calls_of(structure);
   params p;
-  p.layout = fuse_layout_name(width);
+  p.layout = calls.layout_name(width);
   p.hash = hashing.hash;
   p.keys = hashing.keys;
   p.seed = hashing.seed;
   p.secret = hashing.secret;
   p.key_check = hashing.key_check;
-  p.geometry = {8 * built.payload.size(), fuse::probes};
+  p.geometry = {8 * built.payload.size(), calls.probes};
   p.capacity = built.keys;
-  p.target_fpr = fuse_rate(width, built.keys);
+  p.target_fpr = static_rate(width, built.keys);
   return p;
 }
 
-any_filter any_filter::build_static(const params& hashing, key_span keys, unsigned width, unsigned threads) {
+any_filter any_filter::build_static(const params& hashing, key_span keys, unsigned width, unsigned threads,
+                                    static_structure structure) {
   const any_filter hasher({.layout = std::string(layouts::split_block512::name),
                            .hash = hashing.hash,
                            .keys = hashing.keys,
@@ -46,8 +73,8 @@ any_filter any_filter::build_static(const params& hashing, key_span keys, unsign
     hasher.hash(keys.part(first, count), hashes);
     for (std::size_t i = 0; i < count; ++i) hash64s[first + i] = hashes[i].hash64;
   });
-  fuse_bytes built = fuse_build(hash64s, width, threads);
-  params p = fuse_params(hasher.parameters(), width, built);
+  static_bytes built = static_build(structure, hash64s, width, threads);
+  params p = static_params(hasher.parameters(), width, built, structure);
   built.payload.counts().inserted = built.keys;
   return any_filter(std::make_unique<impl>(std::move(p), std::move(built.payload)));
 }

@@ -18,7 +18,7 @@ inline constexpr std::uint64_t fuse_multiplier = 0x9E3779B97F4A7C15;
 struct fuse_cells {
   const std::uint8_t* payload;
   std::uint32_t partitions;
-  unsigned width;  ///< bits of a fingerprint: 8, 16 or 32
+  unsigned width;  ///< bits of a fingerprint: 1 to 32
   bool fetch;      ///< prefetch the cells of the next group
 };
 

@@ -3,9 +3,11 @@
 // depend on hashes and kernels.
 #pragma once
 
+#include <bloomery/detail/function_ref.hpp>
 #include <bloomery/detail/geometry.hpp>
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/detail/key_hash.hpp>
+#include <bloomery/detail/static_payload.hpp>
 #include <bloomery/layout.hpp>
 #include <bloomery/layouts/sliding.hpp>
 
@@ -15,6 +17,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace bloomery {
 
@@ -70,6 +74,36 @@ struct window_calls {
   occupancy (*lane)(const geometry& g);  ///< the occupancy of one generation
 };
 
+/// What a lookup in a static filter combines.
+struct static_lookup {
+  struct cell {
+    std::uint64_t number;
+    std::uint32_t value;
+  };
+
+  std::uint32_t fingerprint = 0;  ///< of the key
+  std::vector<cell> cells = {};   ///< the key is present if their exclusive or is the fingerprint; none in a partition
+                                  ///< without keys
+};
+
+/// Called with bytes of a payload before a lookup reads them, apart from those of the head and the table.
+using before_reading = function_ref<void(std::uint64_t begin, std::uint64_t count)>;
+
+/// A structure of static filters, of any width: fuse, ribbon. Payloads are checked, except for check().
+struct static_calls {
+  std::string_view (*layout_name)(std::uint64_t width);
+  void (*check)(unsigned width, std::span<const std::uint8_t> payload, const std::string& where);
+  bloomery::geometry (*geometry)(unsigned width, std::uint64_t keys);
+  void (*may_contain)(const std::uint8_t* payload, const bloomery::geometry& g, const hash_span& keys,
+                      std::uint64_t* bitmap);
+  static_lookup (*look_up)(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t hash64,
+                           before_reading watch);
+  std::uint32_t (*most_lines)(unsigned width);  ///< cache lines that a lookup reads, apart from those of the table
+  std::uint64_t partition_bytes;                ///< of a descriptor
+  std::uint32_t probes;                         ///< as in headers
+  bool has_cells;                               ///< whether a fingerprint is in consecutive bits
+};
+
 struct layout_row : layout_facts {
   geometry (*geometry_for)(std::uint64_t capacity, double rate);
   void (*check)(const geometry& g);
@@ -87,6 +121,7 @@ struct layout_row : layout_facts {
   std::uint64_t (*kernels::fill_kernel::*block_kernel)(const std::uint8_t*, std::size_t, std::uint64_t*) = nullptr;
   const removal_calls* removals = nullptr;  ///< layouts with removal only, otherwise null
   const window_calls* window = nullptr;     ///< sliding-window layouts only, which use it instead of `single`
+  const static_calls* sealed = nullptr;     ///< static filters only
   /// Static filters: throws unless the bytes of a file match these params. Null: all bytes are valid.
   void (*check_bytes)(const params& p, std::span<const std::uint8_t> bytes, const std::string& where) = nullptr;
 };

@@ -11,12 +11,12 @@
 #include <bloomery/layouts/split_block512.hpp>
 
 #include "kernels/kernels.hpp"
-#include "registry/fuse_row.hpp"
+#include "registry/static_row.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace bloomery {
@@ -54,15 +54,30 @@ constexpr single_key_calls single_calls() {
   return calls;
 }
 
-template <class F, class Hash, class Key>
+// Lookups in static filters, given the hash. The code for packed cells exists once, for all hashes.
+template <unsigned W>
+struct fuse_lookup {
+  static bool has(const std::uint8_t* bytes, std::uint64_t hash64) { return fuse::has<W>(bytes, hash64); }
+};
+template <>
+struct fuse_lookup<fuse::packed> {
+  [[gnu::noinline]] static bool has(const std::uint8_t* bytes, std::uint64_t hash64) {
+    return fuse::has<fuse::packed>(bytes, hash64);
+  }
+};
+struct ribbon_lookup {
+  static bool has(const std::uint8_t* bytes, std::uint64_t hash64) { return bloomery::ribbon::has(bytes, hash64); }
+};
+
+template <class Lookup, class Hash, class Key>
 bool is_sealed_in(const std::uint8_t* bytes, const geometry&, const hash_seed& seed, Key key) {
-  return fuse::has<F>(bytes, with_seed<Hash>(seed)(key).hash64);
+  return Lookup::has(bytes, with_seed<Hash>(seed)(key).hash64);
 }
 
-template <class F, class Hash>
+template <class Lookup, class Hash>
 constexpr single_key_calls sealed_calls() {
-  single_key_calls calls{nullptr, nullptr, nullptr, is_sealed_in<F, Hash, std::uint64_t>};
-  if constexpr (hash_of<Hash, std::string_view>) calls.has_bytes = is_sealed_in<F, Hash, std::string_view>;
+  single_key_calls calls{nullptr, nullptr, nullptr, is_sealed_in<Lookup, Hash, std::uint64_t>};
+  if constexpr (hash_of<Hash, std::string_view>) calls.has_bytes = is_sealed_in<Lookup, Hash, std::string_view>;
   return calls;
 }
 
@@ -105,8 +120,10 @@ struct hash_list {
   template <layout L>
   static constexpr single_key_calls single[] = {single_calls<L, Hashes>()...};
 
-  template <class F>
-  static constexpr single_key_calls sealed[] = {sealed_calls<F, Hashes>()...};
+  template <unsigned W>
+  static constexpr single_key_calls fuse[] = {sealed_calls<fuse_lookup<W>, Hashes>()...};
+
+  static constexpr single_key_calls ribbon[] = {sealed_calls<ribbon_lookup, Hashes>()...};
 };
 
 // All hashes.
@@ -121,23 +138,36 @@ layout_row complete_row(decltype(layout_row::block_kernel) block_kernel = nullpt
   return row;
 }
 
+// The functions of fuse filters with cells of 8, 16, 32 and other numbers of bits.
+const single_key_calls* fuse_of(unsigned width) {
+  return width == 8    ? hashes::fuse<8>
+         : width == 16 ? hashes::fuse<16>
+         : width == 32 ? hashes::fuse<32>
+                       : hashes::fuse<fuse::packed>;
+}
+
 // All layouts: first those of plain filters, the fastest first; then those of other families, which are never chosen
 // automatically.
 std::span<const layout_row> all_layouts() noexcept {
-  using kernels::fill_kernel;
-  static const std::array rows = {
-      complete_row<layouts::split_block>(&fill_kernel::split_block),
-      complete_row<layouts::split_block512>(&fill_kernel::split_block512),
-      complete_row<layouts::blocked>(&fill_kernel::blocked),
-      complete_row<layouts::blocked_page>(),
-      complete_row<layouts::classic>(),
-      complete_row<layouts::counting>(),
-      complete_row<layouts::sliding>(),
-      complete_row<layouts::sliding64>(),
-      row_of_fuse<std::uint8_t>(hashes::sealed<std::uint8_t>),
-      row_of_fuse<std::uint16_t>(hashes::sealed<std::uint16_t>),
-      row_of_fuse<std::uint32_t>(hashes::sealed<std::uint32_t>),
-  };
+  // Never destroyed: filters in static storage may outlive it.
+  static const std::vector<layout_row>& rows = *new const std::vector<layout_row>([] {
+    using kernels::fill_kernel;
+    std::vector<layout_row> all = {
+        complete_row<layouts::split_block>(&fill_kernel::split_block),
+        complete_row<layouts::split_block512>(&fill_kernel::split_block512),
+        complete_row<layouts::blocked>(&fill_kernel::blocked),
+        complete_row<layouts::blocked_page>(),
+        complete_row<layouts::classic>(),
+        complete_row<layouts::counting>(),
+        complete_row<layouts::sliding>(),
+        complete_row<layouts::sliding64>(),
+    };
+    for (unsigned width = 1; width <= sealed::most_width; ++width)
+      all.push_back(row_of_static(static_structure::fuse, width, fuse_of(width)));
+    for (unsigned width = 1; sealed::has_ribbon && width <= sealed::most_width; ++width)
+      all.push_back(row_of_static(static_structure::ribbon, width, hashes::ribbon));
+    return all;
+  }());
   return rows;
 }
 

@@ -48,8 +48,8 @@ class PlanAdvice(CommandTest):
         )
 
         self.assertAlmostEqual(counting["bits_a_key"], 4 * 10.85, delta=0.1)
-        self.assertAlmostEqual(sealed["bits_a_key"], 9.02, delta=0.06)
-        self.assertAlmostEqual(sealed["rate"], 1 / 256, delta=1e-6)
+        self.assertAlmostEqual(sealed["bits_a_key"], 7.9, delta=0.06)
+        self.assertAlmostEqual(sealed["rate"], 1 / 128, delta=1e-6)
         self.assertLessEqual(growing["bits_a_key"], 17)
         self.assertLessEqual(growing["worst_bits_a_key"], 33)
         self.assertLessEqual(logged["bits_a_key"], 13)

@@ -24,12 +24,14 @@ class Sealed:
         self.keys, self.partitions, width = struct.unpack_from("<QII", self.payload, 0)
         assert width == self.width and not any(self.payload[16:64]) and bits % 512 == 0
         self.table = [struct.unpack_from("<QQQII", self.payload, 64 + 32 * i) for i in range(self.partitions)]
-        cell = -(-(64 + 32 * self.partitions) // 64) * 64 // (width // 8)
+        whole = width in (8, 16, 32)
+        unit = 1 if whole else 8
+        end = -(-8 * -(-(64 + 32 * self.partitions) // 64) * 64 // width)
         for _, first, count, starts, segment in self.table:
-            assert first == cell
-            cell += starts + 2 * segment if count else 0
+            assert first == -(-end // unit) * unit
+            end = first + starts + 2 * segment if count else end
         assert sum(entry[2] for entry in self.table) == self.keys == self.capacity
-        assert -(-cell * (width // 8) // 64) * 64 == len(self.payload)
+        assert -(-(-(-end * width // 8) + (0 if whole else 7)) // 64) * 64 == len(self.payload)
 
     def has(self, lo: int) -> bool:
         seed, first, count, starts, segment = self.table[lo * self.partitions >> 64]
@@ -39,9 +41,53 @@ class Sealed:
         a = h * starts >> 64
         b = a + segment ^ h >> 18 & segment - 1
         c = a + 2 * segment ^ h & segment - 1
-        size = self.width // 8
-        cells = [int.from_bytes(self.payload[size * (first + i) :][:size], "little") for i in (a, b, c)]
+        bits = [self.width * (first + i) for i in (a, b, c)]
+        cells = [int.from_bytes(self.payload[bit // 8 :][:5], "little") >> bit % 8 & (1 << self.width) - 1 for bit in bits]
         return cells[0] ^ cells[1] ^ cells[2] == ((h ^ h >> 29) * 0x9E3779B97F4A7C15 & FULL) >> 64 - self.width
+
+
+class Ribbon:
+    """The bytes of a ribbon filter, read independently of bloomery."""
+
+    def __init__(self, file: bytes) -> None:
+        self.layout = file[16:48].rstrip(b"\0").decode()
+        bits, self.probes = struct.unpack_from("<QI", file, 128)
+        self.payload = file[PAYLOAD_AT : PAYLOAD_AT + bits // 8]
+        self.keys, self.partitions, self.width = struct.unpack_from("<QII", self.payload, 0)
+        assert self.layout == f"ribbon{self.width}" and not any(self.payload[16:64])
+        self.table = [struct.unpack_from("<QQQ8IQ", self.payload, 64 + 64 * i) for i in range(self.partitions)]
+        word = 8 + 8 * self.partitions
+        for _, first, keys, *blocks, reserved in self.table:
+            layers = [b for b in blocks if b]
+            assert first == word and reserved == 0 and blocks[: len(layers)] == layers and bool(layers) == bool(keys)
+            word += sum(b * self.width for b in layers) + sum(self.threshold_words(b) for b in layers[:-1])
+        assert -(-word // 8) * 64 == len(self.payload) and sum(entry[2] for entry in self.table) == self.keys
+
+    @staticmethod
+    def threshold_words(blocks: int) -> int:
+        return -(-(-(-64 * (blocks - 1) // 128)) // 32)
+
+    def word(self, i: int) -> int:
+        return int.from_bytes(self.payload[8 * i :][:8], "little")
+
+    def has(self, lo: int) -> bool:
+        seed, word, keys, *blocks, _ = self.table[lo * self.partitions >> 64]
+        layers = [b for b in blocks if b]
+        if not keys:
+            return False
+        h = mix64(lo ^ seed)
+        for i, size in enumerate(layers):
+            start = h * 64 * (size - 1) >> 64
+            bucket = start // 128
+            if i + 1 == len(layers) or start % 128 >= (0, 8, 32, 128)[self.word(word + size * self.width + bucket // 32) >> 2 * (bucket % 32) & 3]:
+                break
+            word += size * self.width + self.threshold_words(size)
+            h = mix64(h + 0x9E3779B97F4A7C15 & FULL)
+        fingerprint = ((h ^ h >> 29) * 0x9E3779B97F4A7C15 & FULL) >> 64 - self.width
+        coefficients = h * 0xD6E8FEB86659FD93 & FULL | 1
+        at = word + start // 64 * self.width
+        columns = [(self.word(at + i) | self.word(at + self.width + i) << 64) >> start % 64 for i in range(self.width)]
+        return all((column & coefficients).bit_count() % 2 == fingerprint >> i & 1 for i, column in enumerate(columns))
 
 
 class Seal(CommandTest):
@@ -50,6 +96,7 @@ class Seal(CommandTest):
         cases = {
             "fuse8-bytes-xxh3": (8, [xxh3(key)[0] for key in texts]),
             "fuse8-bytes-xxh3_64": (8, [xxh3_64(key)[0] for key in texts]),
+            "fuse11-bytes-xxh3_64": (11, [xxh3_64(key)[0] for key in texts]),
             "fuse16-u64-mix": (16, [mix(i * i)[0] for i in range(1000)]),
             "fuse32-bytes-xxh3": (32, [xxh3(key)[0] for key in texts[:20]]),
         }
@@ -83,7 +130,7 @@ class Seal(CommandTest):
 
     def test_widths_integers_fields_and_notes(self) -> None:
         self.write("numbers", [b"x\t%d" % i for i in range(5000)])
-        for width in 8, 16, 32:
+        for width in 1, 5, 8, 11, 16, 21, 32:
             self.bloomery("seal", "-q", "--u64", "-f", 2, "--width", width, "--note", "of numbers", "numbers", "-o", "f")
 
             sealed = Sealed(self.read("f"))
@@ -94,6 +141,44 @@ class Seal(CommandTest):
             self.assertAlmostEqual(info["rate_now"], 2.0**-width, delta=1e-9)
             self.assertNotIn("forecast", info)
             self.assert_has_all("f", [b"%d" % i for i in range(5000)])
+
+    def test_a_rate_chooses_the_shortest_fingerprints(self) -> None:
+        self.write("lines", keys(20_000))
+        for rate, width in ("50%", 1), ("1%", 7), ("0.1%", 10), ("1e-6", 20):
+            made = self.bloomery("seal", "--json", "-p", rate, "lines", "-o", "f").json
+
+            self.assertEqual(made["layout"], f"fuse{width}")
+            self.assertAlmostEqual(made["rate"], 2.0**-width, delta=1e-12)
+            self.assert_chance(self.count("f", keys(100_000, "absent")), 100_000, 2.0**-width)
+        self.refuse_all({
+            "seal -p 1e-12 lines -o g": "no fingerprint is long enough",
+            "seal -p 0 lines -o g": "above 0 and below 1",
+            "seal -p 1% --width 8 lines -o g": "",
+        })  # fmt: skip
+
+    def test_ribbon_filters_follow_the_documented_rule(self) -> None:
+        with open(os.path.join(GOLDEN, "ribbon7-bytes-xxh3_64.bloom"), "rb") as file:
+            golden = Ribbon(file.read())
+        self.assertEqual((golden.keys, golden.width, golden.probes), (3000, 7, 1))
+        self.assertTrue(all(golden.has(xxh3_64(b"key %d" % i)[0]) for i in range(3000)))
+        self.assert_chance(sum(golden.has(xxh3_64(b"absent %d" % i)[0]) for i in range(30_000)), 30_000, 2.0**-7)
+        lines = keys(30_000)
+        self.write("lines", lines)
+        for width in 1, 7, 8, 13, 32:
+            made = self.bloomery("seal", "--json", "--ribbon", "--width", width, "lines", "-o", "f").json
+            ribbon = Ribbon(self.read("f"))
+
+            self.assertEqual((made["layout"], ribbon.keys), (f"ribbon{width}", 30_000))
+            self.assertLess(made["bits_a_key"], 1.04 * width + 0.05)
+            self.assertTrue(all(ribbon.has(xxh3_64(line)[0]) for line in lines[:3000]))
+            absent = keys(20_000, "absent")
+            expected = [line for line in absent[:2000] if ribbon.has(xxh3_64(line)[0])]
+            found = self.bloomery("check", "f", stdin=text(absent), status=None).out.splitlines()
+            self.assertEqual([line for line in found if line in set(absent[:2000])], expected)
+            self.assert_chance(len(found), 20_000, 2.0**-width)
+            self.assert_has_all("f", lines)
+            self.assertEqual(self.info("f")["width"], width)
+            self.assertEqual(self.bloomery("verify", "--json", "f", "--present", "lines").json["present"]["missing"], 0)
 
     def test_no_key_and_one_key(self) -> None:
         self.bloomery("seal", "-q", "-o", "none", stdin=b"")
@@ -157,7 +242,8 @@ class Seal(CommandTest):
             "seal plain -o g": "cannot list its keys.*--grow",
             "seal lines plain -o g": "expected one INPUT, found 2",
             "seal lines -o lines": "replace the input",
-            "seal --width 12 lines -o g": "8, 16 or 32",
+            "seal --width 33 lines -o g": "1 to 32",
+            "seal --width 0 lines -o g": "1 to 32",
             "build --layout fuse8 -n 10 -o g lines": "",
         })  # fmt: skip
         self.refused("seal", "--u64", "-o", "g", says="integer", stdin=b"no number\n")

@@ -38,11 +38,12 @@ any_filter filled(params p) {
   return filter;
 }
 
+template <class Fingerprint>
 any_filter sealed_filter() {
   const auto texts = sample_texts(8 * present);  // for some forty pages
   const std::vector<std::string_view> keys(texts.begin(), texts.end());
   const scratch_folder folder;
-  static_filter<std::string_view, std::uint16_t>::build(keys).save(folder / "f");
+  static_filter<std::string_view, Fingerprint>::build(keys).save(folder / "f");
   return any_filter::load(folder / "f");
 }
 
@@ -56,7 +57,12 @@ std::vector<kind> kinds() {
     const std::string name(row.name);
     all.push_back({name, [name] { return filled({.scheme = name}); }});
   }
-  all.push_back({"fuse16", sealed_filter});
+  all.push_back({"ribbon9", [] {
+                   const auto texts = sample_texts(8 * present);
+                   return any_filter::build_static({}, texts, 9, 1, static_structure::ribbon);
+                 }});
+  all.push_back({"fuse11", sealed_filter<fingerprint_bits<11>>});
+  all.push_back({"fuse16", sealed_filter<std::uint16_t>});
   return all;
 }
 

@@ -216,8 +216,8 @@ TEST_F(Facts, ALogThatCannotServeIsAProblem) {
 TEST_F(Facts, AStaticFilterKnowsItsKeysExactly) {
   std::vector<std::uint64_t> hash64s;
   for (std::uint64_t i = 0; i < 5000; ++i) hash64s.push_back(mix{}(i).hash64);
-  const fuse_bytes sealed = fuse_build(hash64s, 16);
-  save_file(path("f"), fuse_params({.hash = "mix", .keys = key_kind::u64le}, 16, sealed),
+  const static_bytes sealed = fuse_build(hash64s, 16);
+  save_file(path("f"), static_params({.hash = "mix", .keys = key_kind::u64le}, 16, sealed),
             {sealed.payload.data(), sealed.payload.size()}, {.inserted = sealed.keys});
 
   const filter_facts facts = open_filter(path("f"))->info(info_depth::bits);

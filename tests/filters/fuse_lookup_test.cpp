@@ -17,14 +17,15 @@ std::vector<std::uint64_t> hash64_series(std::uint64_t count, std::uint64_t seri
 }
 
 bytes built(std::vector<std::uint64_t> hash64s, unsigned width) {
-  const fuse_bytes made = fuse_build(hash64s, width, 2);
+  const static_bytes made = fuse_build(hash64s, width, 2);
   return {made.payload.data(), made.payload.data() + made.payload.size()};
 }
 
 bool has(unsigned width, const bytes& payload, std::uint64_t hash64) {
-  return width == 8    ? fuse::has<std::uint8_t>(payload.data(), hash64)
-         : width == 16 ? fuse::has<std::uint16_t>(payload.data(), hash64)
-                       : fuse::has<std::uint32_t>(payload.data(), hash64);
+  return width == 8    ? fuse::has<8>(payload.data(), hash64)
+         : width == 16 ? fuse::has<16>(payload.data(), hash64)
+         : width == 32 ? fuse::has<32>(payload.data(), hash64)
+                       : fuse::has<fuse::packed>(payload.data(), hash64);
 }
 
 // Two partitions, of which the first may have no keys; `groups` words of answers per function.
@@ -39,7 +40,7 @@ TEST(FuseLookup, LooksUpInGroupsAsItLooksUpOneByOne) {
     if (first_has_keys == 0) {
       for (std::uint64_t& hash64 : hash64s) hash64 |= std::uint64_t{1} << 63;
     }
-    for (const unsigned width : {8u, 16u, 32u}) {
+    for (const unsigned width : {1u, 7u, 8u, 10u, 16u, 27u, 32u}) {
       const bytes payload = built(hash64s, width);
       const auto partitions = static_cast<std::uint32_t>(fuse::partitions_in(payload.data()));
       ASSERT_EQ(partitions, 2u);
@@ -66,11 +67,14 @@ TEST(FuseLookup, LooksUpOneByOneWithItsDirectoryAsWithout) {
   for (const std::uint64_t n : {0u, 1u, 5000u, 1'500'000u}) {  // none, one and two partitions with keys
     const auto hash64s = hash64_series(n, n);
     const bytes payload = built(hash64s, 16);
+    const bytes packed = built(hash64s, 13);
     const fuse::directory directory(payload.data());
+    const fuse::directory directory_of_packed(packed.data());
 
     for (std::uint64_t i = 0; i < 20'000; ++i) {
       const std::uint64_t hash64 = i < n && i % 2 == 0 ? hash64s[i] : mix64(~i);
-      ASSERT_EQ(directory.has<std::uint16_t>(payload.data(), hash64), has(16, payload, hash64)) << n << " " << i;
+      ASSERT_EQ(directory.has<16>(payload.data(), hash64), has(16, payload, hash64)) << n << " " << i;
+      ASSERT_EQ(directory_of_packed.has<13>(packed.data(), hash64), has(13, packed, hash64)) << n << " " << i;
     }
   }
 }

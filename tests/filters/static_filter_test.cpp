@@ -24,7 +24,7 @@ std::vector<std::uint64_t> hash64_series(std::uint64_t count, std::uint64_t seri
   return hash64s;
 }
 
-std::vector<std::uint8_t> bytes_of(const fuse_bytes& made) {
+std::vector<std::uint8_t> bytes_of(const static_bytes& made) {
   return {made.payload.data(), made.payload.data() + made.payload.size()};
 }
 
@@ -33,17 +33,27 @@ std::vector<std::uint8_t> built(std::vector<std::uint64_t> hash64s, unsigned wid
 }
 
 bool has(unsigned width, const std::uint8_t* payload, std::uint64_t hash64) {
-  return width == 8    ? fuse::has<std::uint8_t>(payload, hash64)
-         : width == 16 ? fuse::has<std::uint16_t>(payload, hash64)
-                       : fuse::has<std::uint32_t>(payload, hash64);
+  return width == 8    ? fuse::has<8>(payload, hash64)
+         : width == 16 ? fuse::has<16>(payload, hash64)
+         : width == 32 ? fuse::has<32>(payload, hash64)
+                       : fuse::has<fuse::packed>(payload, hash64);
 }
 
-void has_batch(unsigned width, std::span<const std::uint8_t> payload, std::span<const std::uint64_t> hash64s,
-               std::uint64_t* bitmap) {
-  const auto call = width == 8    ? fuse::has_batch<std::uint8_t>
-                    : width == 16 ? fuse::has_batch<std::uint16_t>
-                                  : fuse::has_batch<std::uint32_t>;
-  call(payload.data(), 8 * payload.size(), hash_span::hash64s(hash64s), bitmap);
+void has_batch(std::span<const std::uint8_t> payload, std::span<const std::uint64_t> hash64s, std::uint64_t* bitmap) {
+  fuse::has_batch(payload.data(), 8 * payload.size(), hash_span::hash64s(hash64s), bitmap);
+}
+
+// Read as integers: 8, 16, 32. Packed, for each type of cells while building: the shortest, the longest, and odd ones.
+constexpr unsigned some_widths[] = {1, 3, 7, 8, 9, 11, 15, 16, 17, 24, 31, 32};
+
+// The cell with this number, bit by bit.
+std::uint32_t cell_by_bits(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t cell) {
+  std::uint32_t value = 0;
+  for (unsigned bit = 0; bit < width; ++bit) {
+    const std::uint64_t at = cell * width + bit;
+    value |= (std::uint32_t{payload[at / 8]} >> at % 8 & 1) << bit;
+  }
+  return value;
 }
 
 // Hits among hashes that were not inserted.
@@ -61,11 +71,11 @@ void expect_sound(unsigned width, const std::vector<std::uint64_t>& hash64s, std
 // ---- every key is found ---------------------------------------------------------------------------------------------
 
 TEST(StaticFilter, FindsEveryKeyOfAllSmallSets) {
-  for (std::uint64_t series = 0; series < 3; ++series) {
-    for (std::uint64_t n = 1; n <= 2000; n += series == 0 ? 1 : 3) {
+  for (std::uint64_t series = 0; series < std::size(some_widths); ++series) {
+    const unsigned width = some_widths[series];
+    for (std::uint64_t n = 1; n <= 2000; n += width == 8 ? 1 : width > 8 && fuse::is_whole(width) ? 3 : 7) {
       SCOPED_TRACE(n);
       const auto hash64s = hash64_series(n, 100 * n + series);
-      const unsigned width = series == 0 ? 8 : series == 1 ? 16 : 32;
 
       expect_sound(width, hash64s, built(hash64s, width));
     }
@@ -85,27 +95,27 @@ TEST(StaticFilter, FindsEveryKeyOfSetsNear11500) {
 }
 
 TEST(StaticFilter, FindsEveryKeyOfSeveralPartitions) {
-  for (const unsigned width : {8u, 16u, 32u}) {
+  for (const unsigned width : {5u, 8u, 13u, 16u, 19u, 32u}) {
     const auto hash64s = hash64_series(1'500'000, width);
 
     const auto payload = built(hash64s, width, 2);
 
     expect_sound(width, hash64s, payload);
     EXPECT_EQ(fuse::partitions_in(payload.data()), 2u);
-    EXPECT_EQ(fuse_keys(payload), hash64s.size());
+    EXPECT_EQ(sealed::keys_in(payload.data()), hash64s.size());
   }
 }
 
 TEST(StaticFilter, ReportsEveryKeyAsAbsentIfEmpty) {
-  for (const unsigned width : {8u, 16u, 32u}) {
+  for (const unsigned width : some_widths) {
     const auto payload = built({}, width);
 
     check_fuse(width, payload, "test");
-    EXPECT_EQ(payload.size(), 128u);
+    EXPECT_EQ(payload.size(), fuse::is_whole(width) ? 128u : 192u);
     EXPECT_EQ(hits(width, payload, 10'000), 0u);
     const auto hash64s = hash64_series(100, 0);
     std::uint64_t bitmap[2] = {~0u, ~0u};
-    has_batch(width, payload, hash64s, bitmap);
+    has_batch(payload, hash64s, bitmap);
     EXPECT_EQ(bitmap[0] | bitmap[1], 0u);
   }
 }
@@ -116,12 +126,40 @@ TEST(StaticFilter, TakesAboutNineBitsAKey) {
   EXPECT_LT(8.0 * static_cast<double>(payload.size()) / 2.6e6, 9.05);
 }
 
+TEST(StaticFilter, TakesLittleMoreThanAnEighthOfOverhead) {
+  for (const unsigned width : {1u, 7u, 10u, 14u, 20u}) {
+    const auto payload = built(hash64_series(2'600'000, 1), width, 2);
+
+    EXPECT_LT(8.0 * static_cast<double>(payload.size()) / 2.6e6, 1.131 * width) << width;
+  }
+}
+
+TEST(StaticFilter, PacksTheCellsWithoutGaps) {
+  for (unsigned width = 1; width <= 32; ++width) {
+    const auto hash64s = hash64_series(777, width);
+    const auto payload = built(hash64s, width);
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+      const std::uint64_t hash64 = i < hash64s.size() ? hash64s[i] : mix64(~i);
+      const fuse_place at = fuse_place_of(width, payload, hash64);
+      std::uint32_t combined = 0;
+      for (const std::uint64_t cell : at.cells) {
+        combined ^= cell_by_bits(width, payload, cell);
+        ASSERT_EQ(fuse_cell(width, payload, cell), cell_by_bits(width, payload, cell)) << width;
+      }
+      ASSERT_EQ(combined == at.fingerprint, has(width, payload.data(), hash64)) << width;
+      ASSERT_LE(at.fingerprint, 0xFFFFFFFFu >> (32 - width)) << width;
+      ASSERT_TRUE(i >= hash64s.size() || combined == at.fingerprint) << width;
+    }
+  }
+}
+
 // ---- batches --------------------------------------------------------------------------------------------------------
 
 TEST(StaticFilter, AnswersBatchesAsItAnswersOneByOne) {
-  for (const unsigned width : {8u, 16u, 32u}) {
+  for (const unsigned width : some_widths) {
     for (const std::uint64_t n :
          {1u, 10u, 5000u, 600'000u}) {  // with 32 bits the last is larger than the cache of a core
+      if (n > 5000 && width != 32 && width != 31) continue;
       const auto hash64s = hash64_series(n, n);
       const auto payload = built(hash64s, width);
       for (const std::size_t count : {0u, 1u, 31u, 32u, 33u, 64u, 255u, 256u, 257u, 3000u}) {
@@ -133,7 +171,7 @@ TEST(StaticFilter, AnswersBatchesAsItAnswersOneByOne) {
         }
         expected.push_back(0x5555);  // behind the answers nothing is written
 
-        has_batch(width, payload, asked, actual.data());
+        has_batch(payload, asked, actual.data());
 
         ASSERT_EQ(actual, expected) << width << " " << n << " " << count;
       }
@@ -148,12 +186,12 @@ TEST(StaticFilter, ReportsAbsentKeysAtItsExactRate) {
     SCOPED_TRACE(n);
     const std::uint64_t queries = 2'000'000;
 
-    const std::uint64_t of_8 = hits(8, built(hash64_series(n, 7), 8), queries);
-    const std::uint64_t of_16 = hits(16, built(hash64_series(n, 7), 16), queries);
+    for (const unsigned width : {1u, 5u, 8u, 11u, 16u, 18u}) {
+      const std::uint64_t found = hits(width, built(hash64_series(n, 7), width), queries);
 
-    // The FPR is 2^-w for each set, not only on average, because the fingerprint of a looked-up key is random.
-    EXPECT_GT(chance_of(of_8, queries, fuse_rate(8, n)), 1e-6) << of_8;
-    EXPECT_GT(chance_of(of_16, queries, fuse_rate(16, n)), 1e-6) << of_16;
+      // The FPR is 2^-w for each set, not only on average, because the fingerprint of a looked-up key is random.
+      EXPECT_GT(chance_of(found, queries, static_rate(width, n)), 1e-6) << width << " bits: " << found;
+    }
   }
 }
 
@@ -180,18 +218,19 @@ TEST(StaticFilter, HasFingerprintsIndependentOfTheCells) {
   }
 
   EXPECT_GT(same_cells, queries / 200);
-  EXPECT_GT(chance_of(reported, same_cells, fuse_rate(8, 3)), 1e-6) << reported << " of " << same_cells;
+  EXPECT_GT(chance_of(reported, same_cells, static_rate(8, 3)), 1e-6) << reported << " of " << same_cells;
 }
 
 TEST(StaticFilter, HasTheSameExpectedAndCurrentRate) {
-  EXPECT_EQ(fuse_rate(8, 0), 0);
-  EXPECT_NEAR(fuse_rate(8, 1000), 1 / 256.0 + 1000 * 0x1p-64, 1e-17);
-  EXPECT_NEAR(fuse_rate(16, 1000), 1 / 65536.0 + 1000 * 0x1p-64, 1e-19);
-  EXPECT_NEAR(fuse_rate(32, 1'000'000'000), 0x1p-32 + 1e9 * 0x1p-64, 1e-18);
-  for (const std::uint64_t n : {0u, 1u, 1000u}) {
+  EXPECT_EQ(static_rate(8, 0), 0);
+  EXPECT_NEAR(static_rate(8, 1000), 1 / 256.0 + 1000 * 0x1p-64, 1e-17);
+  EXPECT_NEAR(static_rate(16, 1000), 1 / 65536.0 + 1000 * 0x1p-64, 1e-19);
+  EXPECT_NEAR(static_rate(32, 1'000'000'000), 0x1p-32 + 1e9 * 0x1p-64, 1e-18);
+  for (const std::uint64_t n : {0u, 1u, 1000u, 1001u, 1002u}) {
+    const unsigned width = n > 1000 ? static_cast<unsigned>(10 * (n - 1000)) : 8;
     std::vector<std::uint64_t> hash64s = hash64_series(n, 3);
-    const fuse_bytes made = fuse_build(hash64s, 8);
-    const params p = fuse_params({.hash = "mix", .keys = key_kind::u64le}, 8, made);
+    const static_bytes made = fuse_build(hash64s, width);
+    const params p = static_params({.hash = "mix", .keys = key_kind::u64le}, width, made);
 
     const fill_statistics now = measure_fill(p, bytes_of(made));
 
@@ -207,11 +246,13 @@ TEST(StaticFilter, HasTheSameExpectedAndCurrentRate) {
 TEST(StaticFilter, HasTheSameBytesForAnyOrderAndNumberOfThreads) {
   auto hash64s = hash64_series(2'700'000, 11);  // three partitions
   const auto expected = built(hash64s, 8, 1);
+  const auto packed = built(hash64s, 11, 1);
   std::mt19937_64 random(1);
   for (const unsigned threads : {2u, 3u, 7u}) {
     std::shuffle(hash64s.begin(), hash64s.end(), random);
 
     EXPECT_TRUE(built(hash64s, 8, threads) == expected) << threads;
+    EXPECT_TRUE(built(hash64s, 11, threads) == packed) << threads;
   }
 }
 
@@ -235,7 +276,7 @@ TEST(StaticFilter, TakesTenMillionCopiesOfOneKeyAsOne) {
   const auto payload = built(copies, 8, 2);
 
   EXPECT_EQ(payload, built({0x123456789ABCDEF}, 8));
-  EXPECT_EQ(fuse_keys(payload), 1u);
+  EXPECT_EQ(sealed::keys_in(payload.data()), 1u);
 }
 
 // A cell that counts its keys in 8 bits takes these for one, with a number that is none: read behind the array, as the
@@ -264,11 +305,11 @@ TEST(StaticFilter, BuildsOfHashesThatAreMuchAlike) {
   const auto payload = built(hash64s, 8, 2);
 
   expect_sound(8, hash64s, payload);
-  EXPECT_EQ(fuse_keys(payload), hash64s.size());
+  EXPECT_EQ(sealed::keys_in(payload.data()), hash64s.size());
   const std::uint64_t queries = 1'000'000;
   std::uint64_t reported = 0;
   for (std::uint64_t i = 0; i < queries; ++i) reported += has(8, payload.data(), hash64s.size() + i) ? 1 : 0;
-  EXPECT_GT(chance_of(reported, queries, fuse_rate(8, hash64s.size())), 1e-6);
+  EXPECT_GT(chance_of(reported, queries, static_rate(8, hash64s.size())), 1e-6);
 }
 
 TEST(StaticFilter, EndsTheBuildingWhenTheWatchThrows) {
@@ -288,7 +329,7 @@ TEST(StaticFilter, EndsTheBuildingWhenTheWatchThrows) {
 TEST(StaticFilter, RefusesOtherWidths) {
   std::vector<std::uint64_t> hash64s{1};
 
-  for (const unsigned width : {0u, 1u, 7u, 12u, 64u})
+  for (const unsigned width : {0u, 33u, 64u})
     EXPECT_EQ(code_of([&] { fuse_build(hash64s, width); }), errc::invalid_argument);
 }
 
@@ -360,6 +401,20 @@ void compare_with_any_filter() {
 TEST(StaticFilter, AnswersAsAnyFilterDoesWith8Bits) { compare_with_any_filter<std::uint8_t>(); }
 TEST(StaticFilter, AnswersAsAnyFilterDoesWith16Bits) { compare_with_any_filter<std::uint16_t>(); }
 TEST(StaticFilter, AnswersAsAnyFilterDoesWith32Bits) { compare_with_any_filter<std::uint32_t>(); }
+TEST(StaticFilter, AnswersAsAnyFilterDoesWith3Bits) { compare_with_any_filter<fingerprint_bits<3>>(); }
+TEST(StaticFilter, AnswersAsAnyFilterDoesWith13Bits) { compare_with_any_filter<fingerprint_bits<13>>(); }
+TEST(StaticFilter, AnswersAsAnyFilterDoesWith24Bits) { compare_with_any_filter<fingerprint_bits<24>>(); }
+
+TEST(StaticFilter, ChoosesTheShortestFingerprintsForARate) {
+  EXPECT_EQ(static_width_for(0.5, 1000), 1u);
+  EXPECT_EQ(static_width_for(0.25, 10'000'000), 2u);
+  EXPECT_EQ(static_width_for(0.49, 1000), 2u);
+  EXPECT_EQ(static_width_for(0.01, 1000), 7u);
+  EXPECT_EQ(static_width_for(0.004, 1000), 8u);
+  EXPECT_EQ(static_width_for(1e-6, 1000), 20u);
+  EXPECT_EQ(static_width_for(1e-12, 1000), std::nullopt);
+  EXPECT_EQ(static_width_for(0x1p-32, 0), 1u);  // without keys, nothing is found
+}
 
 TEST(StaticFilter, IsKeyedWithASecret) {
   const scratch_folder folder;
@@ -424,8 +479,8 @@ TEST(StaticFilter, RefusesWhatItCannotDo) {
 
 TEST(StaticFilter, HasTheSizeThatIsPlannedForItsNumberOfKeys) {
   for (const std::uint64_t keys : {0u, 1u, 2u, 50u, 1000u, 300'000u, 2'000'000u}) {
-    for (const unsigned width : {8u, 16u, 32u}) {
-      if (keys > 1'000'000 && width != 8) continue;
+    for (const unsigned width : some_widths) {
+      if (keys > 1'000'000 && width != 8 && width != 11) continue;
       const double planned = static_cast<double>(fuse_geometry(width, keys).bits);
       const double made = 8 * static_cast<double>(built(hash64_series(keys, 3), width).size());
 
@@ -447,7 +502,7 @@ bool refused_or_harmless(unsigned width, std::span<const std::uint8_t> payload) 
   }
   const auto hash64s = hash64_series(300, 1);
   std::vector<std::uint64_t> bitmap(5);
-  has_batch(width, payload, hash64s, bitmap.data());
+  has_batch(payload, hash64s, bitmap.data());
   for (std::size_t i = 0; i < hash64s.size(); ++i) {
     EXPECT_EQ(has(width, payload.data(), hash64s[i]), (bitmap[i / 64] >> (i % 64) & 1) != 0);
     for (const std::uint64_t cell : fuse_place_of(width, payload, hash64s[i]).cells) {
@@ -458,7 +513,7 @@ bool refused_or_harmless(unsigned width, std::span<const std::uint8_t> payload) 
 }
 
 TEST(StaticFilter, RefusesBytesThatContradictEachOther) {
-  for (const unsigned width : {8u, 16u, 32u}) {
+  for (const unsigned width : {5u, 8u, 11u, 16u, 25u, 32u}) {
     for (const std::uint64_t n : {0u, 1u, 100u, 1'400'000u}) {
       if (n > 1000 && width != 8) continue;
       const auto sound = built(hash64_series(n, 1), width);
@@ -492,24 +547,26 @@ TEST(StaticFilter, RefusesRandomTables) {
   const std::uint64_t values[] = {0, 1, 2, 3, 4, 8, 64, 127, 128, 4000, 0xFFFFFFFF, 0x80000000, 0xFFFFFFFFFFFFFFFF, 96};
   std::uint64_t accepted = 0;
   for (int round = 0; round < 20'000; ++round) {
-    const unsigned width = 8u << random() % 3;
+    const unsigned width = some_widths[random() % std::size(some_widths)];
     const auto partitions = static_cast<std::uint32_t>(1 + random() % 3 * (random() % 2));
     std::memset(payload.data(), 0, 512);
     std::memcpy(payload.data() + 8, &partitions, 4);
     std::memcpy(payload.data() + 12, &width, 4);
     std::uint64_t keys = 0;
-    std::uint64_t first = fuse::cells_at(partitions) / (width / 8);
+    const std::uint64_t most_cells = 8 * (4096 - (fuse::is_whole(width) ? 0 : 7)) / width;
+    std::uint64_t first = fuse::first_cell(partitions, width);
     for (std::uint32_t i = 0; i < partitions; ++i) {
       fuse_partition p{random(), first, values[random() % 14], static_cast<std::uint32_t>(values[random() % 14]),
                        std::uint32_t{1} << random() % 20};
       if (random() % 2 == 0) {  // half of them as they should be, up to the end
         p.segment = 4u << random() % 5;
         p.starts = p.segment * (1 + static_cast<std::uint32_t>(random() % 8));
-        if (i + 1 == partitions) p.starts = static_cast<std::uint32_t>(4096 / (width / 8) - first) - 2 * p.segment;
+        if (i + 1 == partitions)
+          p.starts = static_cast<std::uint32_t>((most_cells - first) / p.segment * p.segment) - 2 * p.segment;
         p.keys = 1;
       }
       keys += p.keys;
-      first += p.cells();
+      first = fuse::aligned_cell(first + p.cells(), width);
       std::memcpy(payload.data() + fuse::header_bytes + i * fuse::partition_bytes, &p, sizeof p);
     }
     std::memcpy(payload.data(), &keys, 8);
@@ -562,9 +619,12 @@ TEST(StaticFilter, HasTheBytesOfTheGoldenFiles) {
   static_filter<std::uint64_t, std::uint16_t>::build(integers).save(folder / "fuse16-u64-mix.bloom");
   static_filter<std::string_view, std::uint32_t, xxh3>::build(std::span(views).first(20))
       .save(folder / "fuse32-bytes-xxh3.bloom");
+  static_filter<std::string_view, fingerprint_bits<11>>::build(views).save(folder / "fuse11-bytes-xxh3_64.bloom");
+  any_filter::build_static({}, views, 7, 1, static_structure::ribbon).save(folder / "ribbon7-bytes-xxh3_64.bloom");
 
   for (const std::string name :
-       {"fuse8-bytes-xxh3_64.bloom", "fuse8-bytes-xxh3.bloom", "fuse16-u64-mix.bloom", "fuse32-bytes-xxh3.bloom"}) {
+       {"fuse8-bytes-xxh3_64.bloom", "fuse8-bytes-xxh3.bloom", "fuse16-u64-mix.bloom", "fuse32-bytes-xxh3.bloom",
+        "fuse11-bytes-xxh3_64.bloom", "ribbon7-bytes-xxh3_64.bloom"}) {
     if (std::getenv("BLOOMERY_WRITE_GOLDEN") != nullptr) write_file(golden + name, read_file(folder / name));
     EXPECT_EQ(read_file(folder / name), read_file(golden + name)) << name;
   }

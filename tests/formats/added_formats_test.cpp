@@ -82,6 +82,7 @@ TEST_F(AddedFormats, HaveTheSizeOfTheirGeometry) {
 }
 
 TEST_F(AddedFormats, AreReplacedByOthers) {
+  write_file("some.text", std::string(signature) + "bits"s);
   add_formats({});
 
   EXPECT_EQ(find_file_format("text"), nullptr);

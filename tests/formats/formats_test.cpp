@@ -231,7 +231,7 @@ TEST(Formats, OfLeveldbAreReadIfTheFormatIsNamed) {
   const any_filter filter = import_filter(path, "leveldb");
 
   EXPECT_EQ(recognize_format(path), nullptr);
-  EXPECT_ERROR(import_filter(path), errc::not_a_filter, "one of " + file_format_names());
+  EXPECT_ERROR(import_filter(path), errc::not_a_filter, "name the format");
   EXPECT_EQ(filter.parameters().scheme, "leveldb");
   EXPECT_EQ(filter.parameters().geometry, (geometry{3032, 6}));  // 303 keys of 10 bits
   for (const std::string& key : inserted_keys()) EXPECT_TRUE(filter.may_contain(key)) << key;

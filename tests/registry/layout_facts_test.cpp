@@ -5,29 +5,36 @@
 
 #include "support/test.hpp"
 
+#include <string>
+#include <vector>
+
 namespace bloomery {
 namespace {
 
 struct expected_facts {
-  const char* name;
+  std::string name;
   bloomery::family family;
   std::uint32_t block_bits, cell_bits, lanes, fixed_probes, hash_bits;
   bool may_be_shared;
 };
 
-constexpr expected_facts table[] = {
-    {"split_block", family::plain, 256, 1, 8, 8, 64, false},
-    {"split_block512", family::plain, 512, 1, 8, 8, 64, true},
-    {"blocked", family::plain, 512, 1, 0, 0, 64, true},
-    {"blocked_page", family::plain, 32768, 1, 0, 0, 64, false},
-    {"classic", family::plain, 0, 1, 0, 0, 128, false},
-    {"counting", family::counting, 512, 4, 0, 0, 64, true},
-    {"sliding", family::sliding_window, 4096, 8, 0, 0, 64, false},
-    {"sliding64", family::sliding_window, 512, 8, 0, 0, 64, false},
-    {"fuse8", family::static_set, 0, 8, 0, 3, 64, false},
-    {"fuse16", family::static_set, 0, 16, 0, 3, 64, false},
-    {"fuse32", family::static_set, 0, 32, 0, 3, 64, false},
-};
+const std::vector<expected_facts> table = [] {
+  std::vector<expected_facts> all = {
+      {"split_block", family::plain, 256, 1, 8, 8, 64, false},
+      {"split_block512", family::plain, 512, 1, 8, 8, 64, true},
+      {"blocked", family::plain, 512, 1, 0, 0, 64, true},
+      {"blocked_page", family::plain, 32768, 1, 0, 0, 64, false},
+      {"classic", family::plain, 0, 1, 0, 0, 128, false},
+      {"counting", family::counting, 512, 4, 0, 0, 64, true},
+      {"sliding", family::sliding_window, 4096, 8, 0, 0, 64, false},
+      {"sliding64", family::sliding_window, 512, 8, 0, 0, 64, false},
+  };
+  for (std::uint32_t width = 1; width <= 32; ++width)
+    all.push_back({"fuse" + std::to_string(width), family::static_set, 0, width, 0, 3, 64, false});
+  for (std::uint32_t width = 1; width <= 32; ++width)
+    all.push_back({"ribbon" + std::to_string(width), family::static_set, 0, 1, 0, 1, 64, false});
+  return all;
+}();
 
 TEST(LayoutFacts, AreThoseOfTheFormat) {
   for (const expected_facts& e : table) {

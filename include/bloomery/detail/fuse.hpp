@@ -11,32 +11,57 @@
 //   print     = upper bits of (h ^ h >> 29) * multiplier
 //
 // This file builds, checks and reads the payload; static_filter.hpp has the filter. Cells are numbered from the
-// beginning of the payload: cell x is bits x * w to x * w + w - 1, where w is the width of a fingerprint.
+// beginning of the payload: cell x is bits x * w to x * w + w - 1, where w is the width of a fingerprint, 1 to 32.
+// Cells of 8, 16 and 32 bits are read as integers. All others are packed: a cell is read with the 8 bytes from that of
+// its first bit on, so at least 7 bytes follow the last cell. The number of the first cell of a partition is a multiple
+// of 8, so the partition begins with a byte, and threads can write partitions independently.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
 #include <bloomery/detail/geometry.hpp>
 #include <bloomery/detail/hash_span.hpp>
 #include <bloomery/detail/key_hash.hpp>
+#include <bloomery/detail/static_payload.hpp>
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/hash.hpp>
 
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// The types of cells and fingerprints of a fuse filter.
+namespace fuse {
+
+using sealed::header_bytes;
+using sealed::most_width;
+using sealed::multiplier;
+using sealed::partitions_in;
+using sealed::width_in;
+
+/// Bits of the fingerprints of a type: of an unsigned integer, or of fingerprint_bits; 0: another type.
 template <class F>
-concept fuse_fingerprint =
-    std::same_as<F, std::uint8_t> || std::same_as<F, std::uint16_t> || std::same_as<F, std::uint32_t>;
+inline constexpr unsigned width_of = 0;
+template <>
+inline constexpr unsigned width_of<std::uint8_t> = 8;
+template <>
+inline constexpr unsigned width_of<std::uint16_t> = 16;
+template <>
+inline constexpr unsigned width_of<std::uint32_t> = 32;
+template <unsigned Width>
+inline constexpr unsigned width_of<fingerprint_bits<Width>> = Width <= most_width ? Width : 0;
+
+}  // namespace fuse
+
+/// The types of fingerprints of a fuse filter: std::uint8_t, std::uint16_t, std::uint32_t, and fingerprint_bits<1> to
+/// fingerprint_bits<32>.
+template <class F>
+concept fuse_fingerprint = fuse::width_of<F>
+!= 0;
 
 /// The descriptor of a partition in the payload.
 struct fuse_partition {
@@ -60,19 +85,57 @@ struct fuse_place {
 namespace fuse {
 
 inline constexpr std::uint32_t probes = 3;
-inline constexpr std::uint64_t header_bytes = 64;
 inline constexpr std::uint64_t partition_bytes = 32;
-inline constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio, odd
 
-/// Byte offset of the first cell.
+/// Whether cells of this width are read as integers.
+constexpr bool is_whole(unsigned width) noexcept { return width == 8 || width == 16 || width == 32; }
+
+/// The smallest such width that is at least `width`, which is at most 32.
+constexpr unsigned whole_width(unsigned width) noexcept { return width <= 8 ? 8 : width <= 16 ? 16 : 32; }
+
+/// Byte offset of the first cell, for packed cells at least.
 constexpr std::uint64_t cells_at(std::uint64_t partitions) noexcept {
   return (header_bytes + partitions * partition_bytes + 63) / 64 * 64;
 }
 
-inline std::uint64_t partitions_in(const std::uint8_t* payload) noexcept {
-  std::uint32_t partitions;
-  std::memcpy(&partitions, payload + 8, sizeof partitions);
-  return partitions;
+/// The first cell of a partition whose cells may begin with `cell`.
+constexpr std::uint64_t aligned_cell(std::uint64_t cell, unsigned width) noexcept {
+  return is_whole(width) ? cell : (cell + 7) / 8 * 8;
+}
+
+/// The first cell of the first partition.
+constexpr std::uint64_t first_cell(std::uint64_t partitions, unsigned width) noexcept {
+  return aligned_cell((8 * cells_at(partitions) + width - 1) / width, width);
+}
+
+/// The size of a payload with `cells` cells, including the numbers before the first one.
+constexpr std::uint64_t payload_bytes(std::uint64_t cells, unsigned width) noexcept {
+  const std::uint64_t end = (cells * width + 7) / 8;
+  return (end + (is_whole(width) ? 0 : 7) + 63) / 64 * 64;
+}
+
+/// In templates: the width in the payload, not 8, 16 or 32.
+inline constexpr unsigned packed = 0;
+
+/// Cell `i` of those that begin at `cells`. The width is W, or if W is `packed`, `width`.
+template <unsigned W>
+std::uint32_t cell(const std::uint8_t* cells, std::uint64_t i, [[maybe_unused]] unsigned width) noexcept {
+  const auto read = [cells](auto value, std::uint64_t byte) {
+    std::memcpy(&value, cells + byte, sizeof value);
+    return value;
+  };
+  if constexpr (W == 8) {
+    return cells[i];
+  } else if constexpr (W == 16) {
+    return read(std::uint16_t{}, 2 * i);
+  } else if constexpr (W == 32) {
+    return read(std::uint32_t{}, 4 * i);
+  } else {
+    const unsigned bits = W == packed ? width : W;
+    const std::uint64_t bit = i * bits;
+    const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+    return static_cast<std::uint32_t>(read(std::uint64_t{}, bit / 8) >> bit % 8 & mask);
+  }
 }
 
 // Field by field: copied as a whole, the descriptor of each key would pass through the stack.
@@ -86,6 +149,14 @@ inline fuse_partition partition_in(const std::uint8_t* payload, std::uint64_t nu
   std::memcpy(&p.starts, at + offsetof(fuse_partition, starts), sizeof p.starts);
   std::memcpy(&p.segment, at + offsetof(fuse_partition, segment), sizeof p.segment);
   return p;
+}
+
+/// The same for packed cells, but reads no byte that contains only bits of other cells.
+inline std::uint32_t only_cell(const std::uint8_t* cells, std::uint64_t i, unsigned width) noexcept {
+  const std::uint64_t bit = i * width;
+  std::uint64_t word = 0;
+  std::memcpy(&word, cells + bit / 8, (bit % 8 + width + 7) / 8);
+  return static_cast<std::uint32_t>(word >> bit % 8 & ((std::uint64_t{1} << width) - 1));
 }
 
 /// The three cells of a key, counted from the first cell of the partition, and its fingerprint.
@@ -102,19 +173,16 @@ struct offsets {
         fingerprint(static_cast<std::uint32_t>(((h ^ h >> 29) * multiplier) >> (64 - width))) {}
 };
 
-/// Whether the key with this hash may be present, given its partition.
-template <fuse_fingerprint F>
+/// Whether the key with this hash may be present, given its partition. W as for cell().
+template <unsigned W>
 bool has_in(const fuse_partition& p, const std::uint8_t* payload, std::uint64_t hash64) noexcept {
   if (p.starts == 0) [[unlikely]]
     return false;
-  const offsets at(mix64(hash64 ^ p.seed), p.starts, p.segment, 8 * sizeof(F));
-  const std::uint8_t* const cells = payload + p.first * sizeof(F);
-  const auto cell = [&](std::uint32_t i) {
-    F value;
-    std::memcpy(&value, cells + i * sizeof(F), sizeof value);
-    return value;
-  };
-  return (cell(at.first) ^ cell(at.second) ^ cell(at.third)) == static_cast<F>(at.fingerprint);
+  const unsigned width = W == packed ? width_in(payload) : W;
+  const offsets at(mix64(hash64 ^ p.seed), p.starts, p.segment, width);
+  const std::uint8_t* const cells = payload + p.first * width / 8;  // whole bytes
+  return (cell<W>(cells, at.first, width) ^ cell<W>(cells, at.second, width) ^ cell<W>(cells, at.third, width)) ==
+         at.fingerprint;
 }
 
 /// The partition directory of a checked payload. It copies the descriptor of the first partition, so that a lookup in a
@@ -125,10 +193,10 @@ class directory {
       : partitions_(partitions_in(payload)), first_(partition_in(payload, 0)) {}
 
   /// Whether the key with this hash may be present.
-  template <fuse_fingerprint F>
+  template <unsigned W>
   bool has(const std::uint8_t* payload, std::uint64_t hash64) const noexcept {
-    if (partitions_ == 1) return has_in<F>(first_, payload, hash64);
-    return has_in<F>(partition_in(payload, multiply_high(hash64, partitions_)), payload, hash64);
+    if (partitions_ == 1) return has_in<W>(first_, payload, hash64);
+    return has_in<W>(partition_in(payload, multiply_high(hash64, partitions_)), payload, hash64);
   }
 
  private:
@@ -137,47 +205,30 @@ class directory {
 };
 
 /// The same for one lookup, without a directory. The payload must have been checked.
-template <fuse_fingerprint F>
+template <unsigned W>
 bool has(const std::uint8_t* payload, std::uint64_t hash64) noexcept {
-  return has_in<F>(partition_in(payload, multiply_high(hash64, partitions_in(payload))), payload, hash64);
+  return has_in<W>(partition_in(payload, multiply_high(hash64, partitions_in(payload))), payload, hash64);
 }
 
-/// Looks up many keys: bit i%64 of bitmap[i/64] is the answer for key i.
-template <fuse_fingerprint F>
+/// Looks up many keys: bit i%64 of bitmap[i/64] is the answer for key i. `bits` is the size of the payload.
 void has_batch(const std::uint8_t* payload, std::uint64_t bits, const hash_span& keys, std::uint64_t* bitmap) noexcept;
-
-extern template void has_batch<std::uint8_t>(const std::uint8_t*, std::uint64_t, const hash_span&,
-                                             std::uint64_t*) noexcept;
-extern template void has_batch<std::uint16_t>(const std::uint8_t*, std::uint64_t, const hash_span&,
-                                              std::uint64_t*) noexcept;
-extern template void has_batch<std::uint32_t>(const std::uint8_t*, std::uint64_t, const hash_span&,
-                                              std::uint64_t*) noexcept;
 
 }  // namespace fuse
 
-/// "fuse8", "fuse16" or "fuse32". @throws error invalid_argument: another width
+/// "fuse1" to "fuse32". @throws error invalid_argument: another width
 ///
 /// Example:
-///     assert(fuse_layout_name(16) == "fuse16");
+///     assert(fuse_layout_name(11) == "fuse11");
 std::string_view fuse_layout_name(std::uint64_t width);
-
-/// The exact FPR of a fuse filter of `keys` keys: 2^-w plus the collisions of 64-bit hashes; 0 without keys.
-///
-/// The fingerprint of a random absent key is independent of its cells, so it equals the exclusive or of their values
-/// with probability 2^-w, whatever these values are.
-///
-/// Example:
-///     assert(fuse_rate(8, 1'000'000) > 1 / 256.0 && fuse_rate(8, 1'000'000) < 1.0001 / 256);
-///     assert(fuse_rate(8, 0) == 0);
-double fuse_rate(unsigned width, std::uint64_t keys);
 
 /// The size of a fuse filter of `keys` keys, assuming that keys are spread evenly over the partitions and no partition
 /// has to be enlarged. The real size of a filter with several partitions differs by a few thousandths.
 ///
-/// @param width  8, 16 or 32, bits
+/// @param width  1 to 32, bits
 ///
 /// Example:
-///     assert(fuse_geometry(8, 1'000'000).bits < 9'100'000);  // 9.04 bits per key
+///     assert(fuse_geometry(8, 1'000'000).bits < 9'100'000);   // 9.04 bits per key
+///     assert(fuse_geometry(10, 1'000'000).bits < 11'400'000);  // 11.3
 ///     std::vector<std::uint64_t> hash64s(1000);
 ///     for (std::uint64_t i = 0; i < hash64s.size(); ++i) hash64s[i] = mix{}(i).hash64;
 ///     assert(fuse_geometry(8, 1000).bits == 8 * fuse_build(hash64s, 8).payload.size());
@@ -188,24 +239,11 @@ geometry fuse_geometry(unsigned width, std::uint64_t keys);
 /// @throws error  damaged: names the field
 void check_fuse(unsigned width, std::span<const std::uint8_t> payload, const std::string& where);
 
-/// The number of keys in a checked payload.
-std::uint64_t fuse_keys(std::span<const std::uint8_t> payload) noexcept;
-
 /// The cells and the fingerprint of the key with this hash, in a checked payload.
 fuse_place fuse_place_of(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t hash64) noexcept;
 
 /// The value of a cell of a checked payload.
 std::uint32_t fuse_cell(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t cell) noexcept;
-
-/// The result of fuse_build().
-struct fuse_bytes {
-  heap_storage payload;
-  std::uint64_t keys;  ///< distinct hashes
-};
-
-/// Called occasionally while a filter is built, by one thread at a time, with the number of processed keys. If it
-/// throws, building stops.
-using fuse_watch = std::function<void(std::uint64_t keys)>;
 
 /// Builds a filter of the keys with these hashes and verifies each key with a lookup. Equal sets give equal bytes,
 /// independent of order, repetitions and number of threads.
@@ -214,15 +252,15 @@ using fuse_watch = std::function<void(std::uint64_t keys)>;
 /// unspecified afterwards.
 ///
 /// @param hash64s  the hash64 of each key; may be empty
-/// @param width    8, 16 or 32
+/// @param width    1 to 32
 /// @param threads  0: one per processor
 /// @throws error   invalid_argument: another width; too_large: more than this machine's memory; what `watch` throws
 ///
 /// Example:
 ///     std::vector<std::uint64_t> hash64s{mix{}(1).hash64, mix{}(2).hash64, mix{}(1).hash64};
-///     const fuse_bytes built = fuse_build(hash64s, 8);
-///     assert(built.keys == 2 && fuse::has<std::uint8_t>(built.payload.data(), mix{}(2).hash64));
-fuse_bytes fuse_build(std::span<std::uint64_t> hash64s, unsigned width, unsigned threads = 0,
-                      const fuse_watch& watch = {});
+///     const static_bytes built = fuse_build(hash64s, 8);
+///     assert(built.keys == 2 && fuse::has<8>(built.payload.data(), mix{}(2).hash64));
+static_bytes fuse_build(std::span<std::uint64_t> hash64s, unsigned width, unsigned threads = 0,
+                        const build_watch& watch = {});
 
 }  // namespace bloomery
