@@ -233,7 +233,7 @@ struct advice {
 ///     const advice deletes = advise({.keys = 1'000'000, .rate = 0.01, .deletes = true});
 ///     assert(deletes.taken.take == structure::counting);
 ///     const advice sealed = advise({.keys = 1'000'000, .rate = 0.01, .sealed = true});
-///     assert(sealed.taken.parameters.layout == "fuse8" && sealed.taken.bits_per_key < 9.1);
+///     assert(sealed.taken.parameters.layout == "fuse7" && sealed.taken.bits_per_key < 8);
 ///     const advice unknown = advise({.rate = 0.01});
 ///     assert(unknown.taken.take == structure::scalable && unknown.taken.worst_bits_per_key < 34);
 ///     const advice unknown_with_log = advise({.rate = 0.01, .log = true});

@@ -386,7 +386,7 @@ TEST(CInterface, AStaticFilterHasItsKeysAndTheBytesOfTheLibrary) {
   EXPECT_STREQ(info.layout, "fuse16");
   EXPECT_REFUSED(bloomery_insert(filter, "x", 1, nullptr), BLOOMERY_NOT_PERMITTED, "");
   c_filter none;
-  EXPECT_REFUSED(bloomery_build_static(nullptr, 9, &keys, &none), BLOOMERY_INVALID_ARGUMENT, "9");
+  EXPECT_REFUSED(bloomery_build_static(nullptr, 33, &keys, &none), BLOOMERY_INVALID_ARGUMENT, "33");
 }
 
 TEST(CInterface, MergeCopyAndClear) {
