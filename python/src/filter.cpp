@@ -7,6 +7,7 @@
 
 #include <bloomery/error.hpp>
 
+#include <cxxabi.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -161,7 +162,11 @@ without_gil::without_gil() : thread_(is_ending() ? nullptr : PyEval_SaveThread()
 without_gil::~without_gil() {
   if (thread_ == nullptr) return;
   while (is_ending()) ::pause();
-  PyEval_RestoreThread(thread_);
+  try {
+    PyEval_RestoreThread(thread_);
+  } catch (const abi::__forced_unwind&) {  // the interpreter began to end while this thread waited for the GIL
+    for (;;) ::pause();
+  }
 }
 
 const char* class_of(const params& p) noexcept {
