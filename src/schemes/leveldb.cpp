@@ -64,7 +64,7 @@ void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, 
 constexpr std::uint32_t sampled_keys = 1 << 13;
 constexpr std::uint64_t most_classes = 257;
 
-// Of the progressions that stay the same modulo m; the others have other sums beyond 2^32. Measured.
+// The share of progressions that no sum beyond 2^32 changes modulo m. Measured.
 constexpr long double share_in_range = 0.4L;
 constexpr long double share_of_powers_of_2 = 1.2L;  // sums beyond 2^32 change nothing if m divides 2^32
 

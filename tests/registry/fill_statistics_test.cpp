@@ -407,15 +407,14 @@ TEST(FillStatisticsOfSchemes, IgnoresUnusedBitsOfHostileFiles) {
   for (const scheme& row : schemes()) {
     if (has_whole_words(row)) continue;
     const std::string name(row.name);
-    const bool from_top = row.from_top;
     for (const std::uint64_t m : {1u, 11u, 403u}) {
       SCOPED_TRACE(testing::Message() << name << ", " << m << " bits");
-      byte_array bytes = random_cells(m, from_top, 0.6, random);
+      byte_array bytes = random_cells(m, row.from_top, 0.6, random);
       const params p = params_of_scheme(name, {m, 1});
       const fill_statistics clean = measure_fill(p, bytes);
       const std::uint64_t ones = ones_from(bytes, 0, 8 * bytes.size());
 
-      for (std::uint64_t bit = m; bit < 8 * bytes.size(); ++bit) set_bit(bytes.data(), from_top ? bit ^ 7 : bit);
+      for (std::uint64_t bit = m; bit < 8 * bytes.size(); ++bit) set_bit(bytes.data(), row.from_top ? bit ^ 7 : bit);
 
       EXPECT_EQ(clean.ones, ones);
       EXPECT_EQ(measure_fill(p, bytes), clean);
