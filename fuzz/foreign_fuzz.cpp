@@ -68,7 +68,7 @@ void compare(const any_filter& filter, std::span<const std::uint8_t> file, const
 
   std::array<std::uint64_t, max_probes> cells;
   for (const std::string_view key : keys) {
-    find_scheme(p.scheme)->positions(key, p.geometry, p.seed, cells.data());
+    find_scheme(p.scheme)->positions(key, p.geometry, {p.seed, p.salts()}, cells.data());
     const bool expected =
         has_words && std::all_of(cells.begin(), cells.begin() + p.geometry.probes,
                                  [&](std::uint64_t cell) { return is_set(file, row, head.size(), cell); });

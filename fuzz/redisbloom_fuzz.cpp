@@ -44,7 +44,7 @@ bool chunks_contain(std::span<const std::uint8_t> file, std::string_view key) {
     const std::uint8_t* row = file.data() + chain_bytes + layer_bytes * i;
     const geometry g{get<std::uint64_t>(row + 8), get<std::uint32_t>(row + 40)};
     std::array<std::uint64_t, max_probes> cells;
-    find_scheme("redisbloom")->positions(key, g, 0, cells.data());
+    find_scheme("redisbloom")->positions(key, g, {}, cells.data());
     bool all = true;
     for (std::size_t j = 0; j < g.probes; ++j) all = all && (file[at + cells[j] / 8] >> cells[j] % 8 & 1) != 0;
     found = found || all;

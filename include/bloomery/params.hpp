@@ -7,10 +7,13 @@
 #include <bloomery/layout.hpp>
 #include <bloomery/secret.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace BLOOMERY_EXPORT bloomery {
 
@@ -68,8 +71,26 @@ struct key_log_id {
   friend bool operator==(const key_log_id&, const key_log_id&) = default;
 };
 
-/// Parameters of some kinds of filters only: a window for sliding-window filters, a key log for rebuilding filters.
-using extra_params = std::variant<std::monostate, window_length, key_log_id>;
+/// A salt per probe, as drawn by a system whose hashes have random salts (scheme perl). They replace the salts that the
+/// seed selects, so the seed is 0.
+///
+/// Example:
+///     const std::vector<std::string> drawn = {"0.482176318740254", "0.0913", "0.77"};
+///     any_filter f(complete({.scheme = "perl", .geometry = {1000, 3}, .extra = salt_list{drawn}}));
+///     f.insert("Madrid");
+///     assert(f.may_contain("Madrid") && f.parameters().salts().size() == 3);
+struct salt_list {
+  static constexpr std::size_t longest = 255;      ///< bytes of a salt
+  static constexpr std::size_t most_bytes = 3008;  ///< of all salts, each with one byte more
+
+  std::vector<std::string> values = {};  ///< any bytes
+
+  friend bool operator==(const salt_list&, const salt_list&) = default;
+};
+
+/// Parameters of some kinds of filters only: a window for sliding-window filters, a key log for rebuilding filters, and
+/// salts for filters whose system has drawn them.
+using extra_params = std::variant<std::monostate, window_length, key_log_id, salt_list>;
 
 /// The parameters of a filter. Two filters with equal layout or scheme, hash, keys, seed, secret and geometry set the
 /// same bits for the same key, in memory, in a file and in every process.
@@ -104,6 +125,12 @@ struct params {
     return log == nullptr ? 0 : log->value;
   }
 
+  /// The salts of the probes; empty: the seed selects them, or the filter has none.
+  std::span<const std::string> salts() const noexcept {
+    const auto* list = std::get_if<salt_list>(&extra);
+    return list == nullptr ? std::span<const std::string>() : list->values;
+  }
+
   /// These parameters without the key log, for a copy of the filter.
   params without_log() const {
     params copy = *this;
@@ -131,7 +158,8 @@ const char* name_of(preference prefer) noexcept;
 ///
 /// @throws error  invalid_argument: an unknown name, an FPR or capacity out of range, integer keys with a scheme, both
 ///                a layout and a scheme, hash siphash without a secret, a secret with any other hash or with a scheme,
-///                a window with a layout that has none, or a sliding layout without a window; incompatible: the check
+///                a window with a layout that has none, or a sliding layout without a window, salts that are too long,
+///                or not one per probe, or with a seed, a layout or a scheme that has none; incompatible: the check
 ///                value does not match the secret; too_large: no geometry keeps the target FPR
 ///
 /// Example:

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace BLOOMERY_EXPORT bloomery {
@@ -26,6 +27,12 @@ struct scheme_bits {
   std::span<const std::uint8_t> beginning = {};  ///< the bytes of scheme::beginning
 };
 
+/// The choice among the hashes of a scheme: a seed, or a salt per probe (params::seed, params::salts()).
+struct hash_choice {
+  std::uint64_t seed = 0;
+  std::span<const std::string> salts = {};  ///< if not empty, one per probe, and the seed is 0
+};
+
 /// The rule of one system. Cells are numbered as everywhere in bloomery (byte x>>3, mask 1<<(x&7)). If the other system
 /// counts bits from the top of a byte or from 1, positions() converts them, so that the bytes in memory are the same.
 struct scheme {
@@ -39,9 +46,9 @@ struct scheme {
   /// @throws error invalid_argument, too_large: not a size of this system
   void (*check)(const geometry& g);
 
-  /// Writes the g.probes cells of `key` to `out`. `seed` selects the hashes if the system supports that (perl's salts,
-  /// the seed of spark2, datasketches and bloom_filters); other schemes ignore it.
-  void (*positions)(std::string_view key, const geometry& g, std::uint64_t seed, std::uint64_t* out);
+  /// Writes the g.probes cells of `key` to `out`. `choice` selects the hashes if the system supports that (salts of
+  /// perl; the seed of spark2, datasketches and bloom_filters); other schemes ignore it.
+  void (*positions)(std::string_view key, const geometry& g, const hash_choice& choice, std::uint64_t* out);
 
   /// Expected FPR at n keys. The accuracy depends on the system's hashing:
   ///   python, perl  exact for independent probes, including the bias of 32-bit hashes modulo m
@@ -81,6 +88,9 @@ struct scheme {
 
   /// Whether the system counts the bits of a byte from the top: its bit x is cell x ^ 7.
   bool from_top = false;
+
+  /// The salt of a probe, counted from 0, that a seed selects. Null: the hashes have no salts.
+  std::string (*salt_for)(std::uint64_t seed, std::uint32_t probe) = nullptr;
 };
 
 /// All schemes: guava, guava32, spark, spark2, dcso, bits_and_blooms, pharo, python, perl, redisbloom, datasketches,
@@ -94,7 +104,7 @@ std::span<const scheme> schemes() noexcept;
 ///     const geometry g = pharo.geometry_for(10, 0.1);
 ///     assert((g == geometry{48, 4}));
 ///     std::uint64_t cells[4];
-///     pharo.positions("Madrid", g, 0, cells);
+///     pharo.positions("Madrid", g, {}, cells);
 ///     assert(cells[0] == (17 ^ 7));  // its bit 18, counted from 1 and from the top of each byte
 const scheme* find_scheme(std::string_view name) noexcept;
 

@@ -144,9 +144,10 @@ std::vector<std::uint64_t> shown_filter::numbers_of(std::string_view key) const 
   // Numbers of up to 63 bits are below 2^53 if they are the same modulo 2^53 and 2^62 - 1: in others, the multiple of
   // 2^62 - 1 that was subtracted changes the lower bits.
   const std::uint32_t probes = params_.geometry.probes;
+  const hash_choice choice{params_.seed, params_.salts()};
   std::vector<std::uint64_t> numbers(probes), again(probes);
-  rule->positions(key, {std::uint64_t{1} << 53, probes}, params_.seed, numbers.data());
-  rule->positions(key, {(std::uint64_t{1} << 62) - 1, probes}, params_.seed, again.data());
+  rule->positions(key, {std::uint64_t{1} << 53, probes}, choice, numbers.data());
+  rule->positions(key, {(std::uint64_t{1} << 62) - 1, probes}, choice, again.data());
   if (numbers != again) return {};
   if (rule->from_top) {
     for (std::uint64_t& number : numbers) number ^= 7;

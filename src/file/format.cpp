@@ -12,8 +12,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
+#include <variant>
 
 namespace bloomery::format {
 namespace {
@@ -41,8 +43,12 @@ constexpr std::size_t at_key_check = 184;
 constexpr std::size_t at_window_keys = 192;
 constexpr std::size_t at_window_milliseconds = 200;
 constexpr std::size_t at_log_id = 208;
-constexpr std::size_t at_reserved = 216;
+constexpr std::size_t at_salts_bytes = 216;
+constexpr std::size_t at_salts_checksum = 224;
+constexpr std::size_t at_reserved = 232;
 constexpr std::size_t at_checksum = 504;
+constexpr std::size_t at_salts = slot_at[1] + slot_bytes;
+static_assert(at_salts + salt_list::most_bytes == header_bytes);
 
 constexpr std::uint32_t state_clean = 1;
 constexpr std::uint32_t state_dirty = 2;
@@ -67,6 +73,27 @@ bool window_fits(const params& p) {
 
 constexpr const char* window_expected = "keys or milliseconds, at most 2^62, for sliding-window filters only";
 
+// The salts as in the header: a byte of length before each.
+std::string bytes_of_salts(const params& p) {
+  std::string bytes;
+  for (const std::string& salt : p.salts()) {
+    bytes += static_cast<char>(salt.size());
+    bytes += salt;
+  }
+  return bytes;
+}
+
+bool salts_fit(const params& p) {
+  const auto salts = p.salts();
+  const bool lengths_fit = std::all_of(salts.begin(), salts.end(),
+                                       [](const std::string& salt) { return salt.size() <= salt_list::longest; });
+  return salts.empty() ? !std::holds_alternative<salt_list>(p.extra)
+                       : lengths_fit && salts.size() == p.geometry.probes && p.seed == 0 && !p.scheme.empty() &&
+                             bytes_of_salts(p).size() <= salt_list::most_bytes;
+}
+
+constexpr const char* salts_expected = "one for each probe of a scheme, and seed 0";
+
 // Refuses params that decode() would refuse.
 void check_writable(const params& p) {
   const auto refuse = [](const char* what, const char* expected) {
@@ -75,6 +102,7 @@ void check_writable(const params& p) {
   if (p.layout.empty() == p.scheme.empty()) refuse("names in the header", "a layout or a scheme");
   if (p.scheme.empty() == p.hash.empty()) refuse("names in the header", "a hash or a scheme");
   if (!window_fits(p)) refuse("length of a window in the header", window_expected);
+  if (!salts_fit(p)) refuse("salts in the header", salts_expected);
   if (p.geometry.bits == 0) refuse("number of bits in the header", "1 or more");
   if (p.geometry.probes == 0 || p.geometry.probes > max_probes) refuse("number of probes in the header", "1 to 255");
   if (!(p.target_fpr >= 0 && p.target_fpr <= 1)) refuse("target FPR in the header", "a probability");
@@ -85,8 +113,32 @@ void check_writable(const params& p) {
   throw error(errc::damaged, {std::move(what), path, std::move(expected), std::move(found), hint::restore_file});
 }
 
-// At most one of the three fields is non-zero.
-extra_params get_extra(std::span<const std::uint8_t> header, const std::string& path) {
+// The bytes of the salts. In a file of version 1, which has none, their place is reserved.
+std::span<const std::uint8_t> salts_of(std::span<const std::uint8_t> header, const std::string& path) {
+  const bool has_salts = get<std::uint32_t>(header, at_version) == salts_version;
+  const auto length = get<std::uint64_t>(header, at_salts_bytes);
+  if (has_salts ? length == 0 || length > salt_list::most_bytes : length != 0)
+    damaged(path, "length of the salts", has_salts ? "1 to 3008 bytes" : "0", std::to_string(length));
+  const auto bytes = header.subspan(at_salts, static_cast<std::size_t>(length));
+  if (get<std::uint64_t>(header, at_salts_checksum) != (has_salts ? checksum(bytes) : 0))
+    damaged(path, "the salts do not match their checksum", "", "");
+  return bytes;
+}
+
+salt_list get_salts(std::span<const std::uint8_t> bytes, const std::string& path) {
+  salt_list salts;
+  while (!bytes.empty()) {
+    const std::size_t length = bytes[0];
+    if (length >= bytes.size()) damaged(path, "length of a salt", "within the salts", std::to_string(length));
+    salts.values.emplace_back(bytes.begin() + 1, bytes.begin() + 1 + static_cast<std::ptrdiff_t>(length));
+    bytes = bytes.subspan(1 + length);
+  }
+  return salts;
+}
+
+// At most one of the four fields is non-zero.
+extra_params get_extra(std::span<const std::uint8_t> header, std::span<const std::uint8_t> salts,
+                       const std::string& path) {
   const auto keys = get<std::uint64_t>(header, at_window_keys);
   const auto milliseconds = get<std::uint64_t>(header, at_window_milliseconds);
   const auto log = get<std::uint64_t>(header, at_log_id);
@@ -94,6 +146,9 @@ extra_params get_extra(std::span<const std::uint8_t> header, const std::string& 
   const window_length length = keys != 0 ? window_of_keys(keys) : window_of_milliseconds(milliseconds);
   if (length.count != 0 && log != 0)
     damaged(path, "number of a key log", "0 in a sliding-window filter", std::to_string(log));
+  if (!salts.empty() && (length.count != 0 || log != 0))
+    damaged(path, "window or key log", "none in a filter with salts", "one");
+  if (!salts.empty()) return get_salts(salts, path);
   if (length.count != 0) return length;
   if (log != 0) return key_log_id{log};
   return {};
@@ -161,7 +216,8 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
   }
   page bytes{};
   std::copy(magic.begin(), magic.end(), bytes.begin());
-  put(bytes, at_version, version);
+  const std::string salts = bytes_of_salts(parameters);
+  put(bytes, at_version, salts.empty() ? version : salts_version);
   put(bytes, at_header_bytes, static_cast<std::uint32_t>(header_bytes));
   put_name(bytes, at_layout, parameters.layout);
   put_name(bytes, at_scheme, parameters.scheme);
@@ -180,6 +236,11 @@ page encode(const params& parameters, const slot& s, const std::string& metadata
   put(bytes, at_window_keys, parameters.window().keys());
   put(bytes, at_window_milliseconds, parameters.window().milliseconds());
   put(bytes, at_log_id, parameters.log_id());
+  if (!salts.empty()) {
+    put(bytes, at_salts_bytes, static_cast<std::uint64_t>(salts.size()));
+    std::copy(salts.begin(), salts.end(), bytes.begin() + at_salts);
+    put(bytes, at_salts_checksum, checksum(std::span(bytes).subspan(at_salts, salts.size())));
+  }
   put(bytes, at_checksum, checksum(std::span(bytes).first(at_checksum)));
   const auto slot_image = encode(s);
   for (const std::size_t at : slot_at) {
@@ -209,9 +270,9 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
   }
   header = header.first(header_bytes);
   const auto found_version = get<std::uint32_t>(header, at_version);
-  if (found_version != version) {
-    throw error(errc::wrong_version,
-                {"unsupported file version", path, "version 1", std::to_string(found_version), hint::use_its_version});
+  if (found_version != version && found_version != salts_version) {
+    throw error(errc::wrong_version, {"unsupported file version", path, "version 1 or 2", std::to_string(found_version),
+                                      hint::use_its_version});
   }
   if (get<std::uint64_t>(header, at_checksum) != checksum(header.first(at_checksum))) {
     damaged(path, "the header does not match its checksum", "", "");
@@ -250,14 +311,16 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
     damaged(path, "check value of the secret", "non-zero for hash siphash, otherwise 0",
             p.key_check == 0 ? "0" : "another value");
   }
-  p.extra = get_extra(header, path);
+  const auto salts = salts_of(header, path);
+  p.extra = get_extra(header, salts, path);
   if (!window_fits(p)) damaged(path, "length of a window", window_expected, "another value");
+  if (!salts_fit(p)) damaged(path, "salts", salts_expected, "another number of salts, a layout or a seed");
   if (metadata_bytes > most_metadata)
     damaged(path, "length of the metadata", "at most 1 MiB", std::to_string(metadata_bytes));
   const bool rest_is_zero = all_zero(header.subspan(140, 4)) &&
                             all_zero(header.subspan(at_reserved, at_checksum - at_reserved)) &&
                             all_zero(header.subspan(slot_at[0] + slot_bytes, slot_at[1] - slot_at[0] - slot_bytes)) &&
-                            all_zero(header.subspan(slot_at[1] + slot_bytes));
+                            all_zero(header.subspan(at_salts + salts.size()));
   if (!rest_is_zero) damaged(path, "reserved bytes of the header", "zeros", "other bytes");
 
   d.parts = extents_for(p.geometry.bits, metadata_bytes);

@@ -13,6 +13,7 @@ namespace bloomery::format {
 inline constexpr std::uint64_t page_bytes = 4096;
 inline constexpr std::uint64_t header_bytes = page_bytes;
 inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t salts_version = 2;  // of a file whose header has salts, and only of such a file
 inline constexpr std::uint64_t checksum_bytes = 8;
 inline constexpr std::uint64_t most_metadata = std::uint64_t{1} << 20;
 

@@ -377,7 +377,7 @@ struct any_filter::impl {
 
   bool insert_by_scheme(std::string_view key) {
     std::array<std::uint64_t, max_probes> cells;
-    scheme->positions(key, parameters.geometry, parameters.seed, cells.data());
+    scheme->positions(key, parameters.geometry, {parameters.seed, parameters.salts()}, cells.data());
     const auto used = std::span(cells).first(parameters.geometry.probes);
     bool is_new = false;
     for (const std::uint64_t cell : used) is_new |= set_bit(data, cell);
@@ -390,7 +390,7 @@ struct any_filter::impl {
 
   bool has_by_scheme(std::string_view key) const {
     std::array<std::uint64_t, max_probes> cells;
-    scheme->positions(key, parameters.geometry, parameters.seed, cells.data());
+    scheme->positions(key, parameters.geometry, {parameters.seed, parameters.salts()}, cells.data());
     const auto used = std::span(cells).first(parameters.geometry.probes);
     if (unverified != nullptr && unverified->wants_pages_of(1)) {
       for (const std::uint64_t cell : used) unverified->verify(cell >> 3, 1);

@@ -77,7 +77,8 @@ std::vector<std::uint64_t> any_filter::cells(std::string_view key) const {
   impl_->want(key_kind::bytes);
   if (uses_hashes()) return cells(impl_->hash_one(key));
   std::vector<std::uint64_t> result(parameters().geometry.probes);
-  impl_->scheme->positions(key, parameters().geometry, parameters().seed, result.data());
+  const params& p = parameters();
+  impl_->scheme->positions(key, p.geometry, {p.seed, p.salts()}, result.data());
   return result;
 }
 

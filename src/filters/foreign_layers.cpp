@@ -118,7 +118,7 @@ class foreign_layers final : public container_handle {
   std::span<const std::uint64_t> cells_of(const formats::stored_layer& layer, std::string_view key,
                                           std::span<std::uint64_t, max_probes> room) const {
     const params& p = layer.parameters;
-    scheme_.positions(key, p.geometry, p.seed, room.data());
+    scheme_.positions(key, p.geometry, {p.seed, p.salts()}, room.data());
     return room.first(p.geometry.probes);
   }
 

@@ -46,7 +46,7 @@ bool may_match(std::span<const std::uint8_t> filter, std::string_view key) {
   if (size.bits == 0) return false;
   if (reports_all(size)) return true;
   std::array<std::uint64_t, most_probes> bits;
-  leveldb().positions(key, size, 0, bits.data());
+  leveldb().positions(key, size, {}, bits.data());
   return std::all_of(bits.begin(), bits.begin() + size.probes,
                      [&](std::uint64_t bit) { return test_bit(filter.data(), bit); });
 }

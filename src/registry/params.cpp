@@ -10,8 +10,11 @@
 #include "registry/tables.hpp"
 #include "registry/windows.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace bloomery {
 namespace {
@@ -36,6 +39,32 @@ const scheme& scheme_of(const params& p) {
                 {"a scheme cannot hash integer keys", "scheme", "", "integer keys", hint::use_a_layout});
   }
   return *row;
+}
+
+// Salts replace the hashes that a seed selects, so there is one per probe, and no seed. Requires a geometry.
+void check_salts(const params& p) {
+  const auto salts = p.salts();
+  if (!std::holds_alternative<salt_list>(p.extra)) return;
+  const auto refuse = [](const char* what, std::string expected, std::string found) {
+    throw error(errc::invalid_argument, {what, "salts", std::move(expected), std::move(found), hint::none});
+  };
+  const scheme* const row = find_scheme(p.scheme);
+  if (row == nullptr || row->salt_for == nullptr)
+    refuse("these hashes have no salts", "a scheme with salts, such as perl", "'" + p.layout + p.scheme + "'");
+  if (salts.size() != p.geometry.probes)
+    refuse("the filter has a salt for each probe", std::to_string(p.geometry.probes) + " salts",
+           std::to_string(salts.size()));
+  if (p.seed != 0) refuse("salts replace a seed", "seed 0", std::to_string(p.seed));
+  std::size_t bytes = 0;
+  for (const std::string& salt : salts) {
+    if (salt.size() > salt_list::longest)
+      refuse("a salt is too long", "at most 255 bytes", std::to_string(salt.size()));
+    bytes += 1 + salt.size();
+  }
+  if (bytes > salt_list::most_bytes) {
+    refuse("the salts are too long for the header of a file", "at most 3008 bytes, with one more for each salt",
+           std::to_string(bytes));
+  }
 }
 
 const layout_row& layout_of(const params& p) {
@@ -132,6 +161,7 @@ params complete(params wanted, preference prefer) {
   if (!p.scheme.empty()) {
     check_window_length(p);
     complete_size(p, scheme_of(p));
+    check_salts(p);
     return p;
   }
   if (p.layout.empty()) choose(p, prefer);
@@ -139,6 +169,7 @@ params complete(params wanted, preference prefer) {
   if (p.geometry == geometry{} && p.capacity == 0) p.capacity = p.window().keys();
   complete_hash(p);
   complete_size(p, layout_of(p));
+  check_salts(p);
   return p;
 }
 
@@ -173,7 +204,10 @@ std::string difference(const params& a, const params& b) {
   if (a.geometry.probes != b.geometry.probes) {
     return differ("probes", std::to_string(a.geometry.probes), std::to_string(b.geometry.probes));
   }
-  return {};
+  const auto x = a.salts(), y = b.salts();
+  const auto [of_a, of_b] = std::mismatch(x.begin(), x.end(), y.begin(), y.end());
+  if (of_a == x.end() && of_b == y.end()) return {};
+  return differ("salts", of_a == x.end() ? "" : *of_a, of_b == y.end() ? "" : *of_b);
 }
 
 }  // namespace bloomery

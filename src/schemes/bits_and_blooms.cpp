@@ -21,7 +21,7 @@ geometry geometry_for(std::uint64_t capacity, double target_fpr) {
   return ceil_probes_geometry(capacity, std::ceil(go_bits(capacity, target_fpr)));
 }
 
-void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
+void positions(std::string_view key, const geometry& g, const hash_choice& /*choice*/, std::uint64_t* out) {
   const key_hash plain = hashes::murmur3_x64_128(key, 0);
   const key_hash longer = hashes::murmur3_x64_128(std::string(key) + '\1', 0);
   const std::uint64_t starts[] = {plain.hash64, plain.high64};

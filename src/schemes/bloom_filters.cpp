@@ -25,8 +25,8 @@ geometry geometry_for(std::uint64_t capacity, double target_fpr) {
   return javascript::geometry_of(bits, std::ceil(bits / static_cast<double>(capacity) * std::log(2.0)));
 }
 
-void positions(std::string_view key, const geometry& g, std::uint64_t seed, std::uint64_t* out) {
-  const std::uint64_t first = seed == 0 ? default_seed : seed;
+void positions(std::string_view key, const geometry& g, const hash_choice& choice, std::uint64_t* out) {
+  const std::uint64_t first = choice.seed == 0 ? default_seed : choice.seed;
   const auto hash = [&](std::uint64_t with) {
     return xxh64{.seed = static_cast<std::uint32_t>(with)}(key).hash64 & 0xFFFF'FFFF;
   };

@@ -36,7 +36,7 @@ std::uint64_t remainder(std::uint64_t hash, const geometry& g) {
   return static_cast<std::uint64_t>(rest < 0 ? rest + bits : rest);
 }
 
-void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
+void positions(std::string_view key, const geometry& g, const hash_choice& /*choice*/, std::uint64_t* out) {
   std::uint64_t hash = hashes::fnv_start;
   hashes::each_utf16_unit(key, [&](std::uint16_t unit) { hash = hashes::fnv1a_64(hash, unit); });
   javascript::positions(remainder(hash >> 32, g), remainder(hash, g), g, out);

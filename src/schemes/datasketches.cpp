@@ -31,8 +31,8 @@ geometry geometry_for(std::uint64_t capacity, double target_fpr) {
   return g;
 }
 
-void positions(std::string_view key, const geometry& g, std::uint64_t seed, std::uint64_t* out) {
-  std::uint64_t sum = xxh64{seed}(key).hash64;
+void positions(std::string_view key, const geometry& g, const hash_choice& choice, std::uint64_t* out) {
+  std::uint64_t sum = xxh64{choice.seed}(key).hash64;
   const std::uint64_t step = xxh64{sum}(key).hash64;
   for (std::uint32_t i = 0; i < g.probes; ++i) {
     sum += step;

@@ -33,7 +33,7 @@ geometry geometry_for(std::uint64_t capacity, double target_fpr) {
   return ceil_probes_geometry(capacity, std::floor(go_bits(capacity, target_fpr)));
 }
 
-void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
+void positions(std::string_view key, const geometry& g, const hash_choice& /*choice*/, std::uint64_t* out) {
   std::uint64_t hash = hashes::fnv1_64(key) % prime;
   for (std::uint32_t i = 0; i < g.probes; ++i) {
     hash = hash * generator % prime;

@@ -13,7 +13,7 @@
 namespace bloomery {
 namespace {
 
-void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
+void positions(std::string_view key, const geometry& g, const hash_choice& /*choice*/, std::uint64_t* out) {
   key_hash hash = hashes::murmur3_x64_128(key, 0);
   for (std::uint32_t i = 0; i < g.probes; ++i) {
     out[i] = (hash.hash64 & 0x7FFFFFFFFFFFFFFF) % g.bits;

@@ -14,7 +14,7 @@
 namespace bloomery {
 namespace {
 
-void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
+void positions(std::string_view key, const geometry& g, const hash_choice& /*choice*/, std::uint64_t* out) {
   const std::uint64_t word = hashes::murmur3_x64_128(key, 0).hash64;
   java::positions_of_31_bits(static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32), g, out);
 }

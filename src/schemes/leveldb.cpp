@@ -55,7 +55,7 @@ void positions_of_hash(std::uint32_t hash, const geometry& g, std::uint64_t* out
   for (std::uint32_t i = 0; i < g.probes; ++i, hash += step) out[i] = hash % g.bits;
 }
 
-void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
+void positions(std::string_view key, const geometry& g, const hash_choice& /*choice*/, std::uint64_t* out) {
   positions_of_hash(hashes::leveldb_32(key, hash_seed), g, out);
 }
 

@@ -37,7 +37,7 @@ std::uint64_t bit_of(std::uint64_t h1, std::uint64_t h2, std::uint64_t i, std::u
   return (h1 + i * h2) % bits;
 }
 
-void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
+void positions(std::string_view key, const geometry& g, const hash_choice& /*choice*/, std::uint64_t* out) {
   const std::uint32_t h = hashes::murmur3_x86_32(key, 0);
   for (std::uint32_t i = 1; i <= g.probes; ++i) out[i - 1] = bit_of(h & 0xFFFF, h >> 16, i, g.bits) ^ 7;
 }

@@ -23,7 +23,7 @@ geometry geometry_for(std::uint64_t capacity, double target_fpr) {
   return g;
 }
 
-void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
+void positions(std::string_view key, const geometry& g, const hash_choice& /*choice*/, std::uint64_t* out) {
   const auto bits = static_cast<std::int64_t>(g.bits);
   for (std::uint32_t i = 0; i < g.probes; ++i) {
     const auto hash = static_cast<std::int32_t>(hashes::murmur3_x86_32(key, i));

@@ -38,7 +38,7 @@ geometry geometry_for(std::uint64_t capacity, double target_fpr) {
   return g;
 }
 
-void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
+void positions(std::string_view key, const geometry& g, const hash_choice& /*choice*/, std::uint64_t* out) {
   std::uint64_t sum = hashes::murmur64a(key, first_seed);
   const std::uint64_t step = hashes::murmur64a(key, sum);
   for (std::uint32_t i = 0; i < g.probes; ++i, sum += step) out[i] = sum % g.bits;

@@ -18,13 +18,13 @@
 namespace bloomery {
 namespace {
 
-void positions(std::string_view key, const geometry& g, std::uint64_t /*seed*/, std::uint64_t* out) {
+void positions(std::string_view key, const geometry& g, const hash_choice& /*choice*/, std::uint64_t* out) {
   const std::uint32_t first = hashes::murmur3_of_spark(key, 0);
   java::positions_of_31_bits(first, hashes::murmur3_of_spark(key, first), g, out);
 }
 
-void positions2(std::string_view key, const geometry& g, std::uint64_t seed, std::uint64_t* out) {
-  const std::uint32_t first = hashes::murmur3_of_spark(key, static_cast<std::uint32_t>(seed));
+void positions2(std::string_view key, const geometry& g, const hash_choice& choice, std::uint64_t* out) {
+  const std::uint32_t first = hashes::murmur3_of_spark(key, static_cast<std::uint32_t>(choice.seed));
   const auto step = static_cast<std::int32_t>(hashes::murmur3_of_spark(key, first));
   std::int64_t sum = std::int64_t{static_cast<std::int32_t>(first)} * 0x7FFFFFFF;
   for (std::uint32_t i = 0; i < g.probes; ++i) {

@@ -54,12 +54,12 @@ class BadFiles(CommandTest):
         self.write("text", keys(10))
         self.write("empty", b"")
         self.write("longer", self.whole + b"\0")
-        self.write("other", self.whole[:8] + b"\2" + self.whole[9:])
+        self.write("other", self.whole[:8] + b"\3" + self.whole[9:])
         os.mkfifo(self.path("pipe"))
         opens, reads = "cannot open: No such file", "cannot (read|open): No such file"
         filters = {"missing": opens, ".": "expected a regular file, found a directory", "text": "not a bloomery filter.*bloomery build",
                    "empty": "an empty file", "/dev/null": "a regular file", "pipe": "a regular file", "longer": "too long",
-                   "other": "unsupported file version: expected version 1, found 2"}  # fmt: skip
+                   "other": "unsupported file version: expected version 1 or 2, found 3"}  # fmt: skip
         for command in "add", "check", "info", "verify", "fold -o g", "overlap f", "union -o g f":
             self.refuse_all({f"{command} {name}": f"{name}: .*{says}" for name, says in filters.items()})
         for command in "add f", "check f", "build -o g", "dedup -q -n 10", "dedup -q --exact":

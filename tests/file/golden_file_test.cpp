@@ -37,6 +37,10 @@ std::vector<golden> golden_files() {
                      .target_fpr = 0.01,
                      .secret = secret_key{0x0706050403020100, 0x0F0E0D0C0B0A0908}});
   };
+  const auto with_salts = [](params p) {
+    p.extra = salt_list{{"0.482176318740254", "0.0913", "", "9.87e-05", "7", "\0\xFF"s, std::string(20, 'x')}};
+    return p;
+  };
   const geometry blocks{2048, 8};
   return {
       {"split_block-bytes-xxh3_64", layout("split_block", "xxh3_64", key_kind::bytes, blocks)},
@@ -72,6 +76,7 @@ std::vector<golden> golden_files() {
       {"pharo", scheme("pharo", 1438)},
       {"python", scheme("python", 1447)},
       {"perl", scheme("perl", 1440)},
+      {"perl-salts", with_salts(scheme("perl", 1440))},
   };
 }
 

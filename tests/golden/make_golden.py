@@ -308,10 +308,10 @@ def python(key, bits, probes):
     return [h % bits ^ 7 for h in signed]
 
 
-def perl(key, bits, probes):
+def perl(key, bits, probes, salts=()):
     cells = []
-    for i in range(probes):
-        a, b, c, d, e = struct.unpack('>5I', hashlib.sha1(key + str(i).encode()).digest())
+    for salt in salts or [b'%d' % i for i in range(probes)]:
+        a, b, c, d, e = struct.unpack('>5I', hashlib.sha1(key + salt).digest())
         cells.append((a ^ b ^ c ^ d ^ e) % bits)
     return cells
 
@@ -339,12 +339,12 @@ CAPACITY = 150
 TARGET_RATE = 0.01
 
 
-def filter_file(layout='', scheme='', hash='', integers=False, seed=0, secret=None, bits=0, probes=0, metadata=b''):
+def filter_file(layout='', scheme='', hash='', integers=False, seed=0, secret=None, bits=0, probes=0, metadata=b'', salts=()):
     payload = bytearray((bits + 7) // 8)
     inserted = 0
     for key in integer_keys() if integers else text_keys():
         if scheme:
-            cells = SCHEMES[scheme](key, bits, probes)
+            cells = SCHEMES[scheme](key, bits, probes, *([salts] if salts else []))
         else:
             low, high = HASHES[hash](key, secret or seed)
             cells = LAYOUTS[layout](low, high, bits, probes)
@@ -365,7 +365,7 @@ def filter_file(layout='', scheme='', hash='', integers=False, seed=0, secret=No
 
     header = bytearray(PAGE)
     header[0:8] = b'\x89BLMR\r\n\x1a'
-    struct.pack_into('<II', header, 8, 1, PAGE)
+    struct.pack_into('<II', header, 8, 2 if salts else 1, PAGE)
     struct.pack_into('<32s32s32s', header, 16, layout.encode(), scheme.encode(), hash.encode())
     struct.pack_into('<II', header, 112, 1 if integers else 0, 4 if layout == 'counting' else 1)
     struct.pack_into('<QQI', header, 120, seed, bits, probes)
@@ -374,6 +374,10 @@ def filter_file(layout='', scheme='', hash='', integers=False, seed=0, secret=No
     struct.pack_into('<Q', header, 176, PAGE + len(payload) + len(checksums) + len(metadata))
     if secret:
         struct.pack_into('<Q', header, 184, siphash_128(b'bloomery key check', secret, 2, 4)[0] or 1)
+    if salts:
+        of_salts = b''.join(bytes([len(salt)]) + salt for salt in salts)
+        header[1088:1088 + len(of_salts)] = of_salts
+        struct.pack_into('<QQ', header, 216, len(of_salts), xxh3_64(of_salts))
     struct.pack_into('<Q', header, 504, xxh3_64(bytes(header[:504])))
     slot = struct.pack('<QQI36x', 1, inserted, 1)
     slot += struct.pack('<Q', xxh3_64(slot))
@@ -460,6 +464,8 @@ FILES = {
     'pharo': dict(scheme='pharo', bits=1438, probes=7),
     'python': dict(scheme='python', bits=1447, probes=7),
     'perl': dict(scheme='perl', bits=1440, probes=7),
+    'perl-salts': dict(scheme='perl', bits=1440, probes=7,
+                       salts=[b'0.482176318740254', b'0.0913', b'', b'9.87e-05', b'7', b'\0\xff', b'x' * 20]),
 }
 
 LAYERS_FILES = {

@@ -433,7 +433,7 @@ TEST(FillStatisticsOfSchemes, IsHowOftenTheCellsOfRandomKeysAreAllSet) {
       std::uint64_t cells[4];
       double hits = 0;
       for (int i = 0; i < queries; ++i) {
-        row.positions(std::to_string(random()), g, 0, cells);
+        row.positions(std::to_string(random()), g, {}, cells);
         hits += std::all_of(cells, cells + g.probes, [&](std::uint64_t x) { return test_bit(bytes.data(), x); });
       }
 

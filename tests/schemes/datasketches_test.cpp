@@ -29,8 +29,8 @@ TEST(DataSketches, HasOtherPositionsForEverySeed) {
   const geometry size{9600, 7};
   std::vector<std::uint64_t> plain(7), seeded(7);
 
-  rule.positions("key", size, 0, plain.data());
-  rule.positions("key", size, std::uint64_t{1} << 63, seeded.data());
+  rule.positions("key", size, {}, plain.data());
+  rule.positions("key", size, {.seed = std::uint64_t{1} << 63}, seeded.data());
 
   EXPECT_NE(seeded, plain);
 }

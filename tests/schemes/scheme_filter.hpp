@@ -29,7 +29,7 @@ class scheme_filter {
 
   std::vector<std::uint64_t> positions(std::string_view key) const {
     std::vector<std::uint64_t> cells(size_.probes);
-    rule.positions(key, size_, 0, cells.data());
+    rule.positions(key, size_, {}, cells.data());
     return cells;
   }
   void insert(std::string_view key) {

@@ -36,7 +36,7 @@ std::vector<std::uint8_t> bytes_of(const scheme& rule, const geometry& size, std
   std::vector<std::uint8_t> bytes(bytes_for(size.bits));
   std::vector<std::uint64_t> cells(size.probes);
   for (int i = 0; i < count; ++i) {
-    rule.positions("key-" + std::to_string(i), size, seed, cells.data());
+    rule.positions("key-" + std::to_string(i), size, {.seed = seed}, cells.data());
     for (const std::uint64_t cell : cells) set_bit(bytes.data(), cell);
   }
   return bytes;

@@ -296,9 +296,9 @@ TEST(Perl, HasAnotherFilterForEverySeed) {
   const geometry size{9593, 7};
   cells plain(7), seeded(7), spelled(7);
 
-  perl.positions("key", size, 0, plain.data());
-  perl.positions("key", size, 42, seeded.data());
-  perl.positions("key42.", size, 0, spelled.data());  // key . "42." . i either way
+  perl.positions("key", size, {}, plain.data());
+  perl.positions("key", size, {.seed = 42}, seeded.data());
+  perl.positions("key42.", size, {}, spelled.data());  // key . "42." . i either way
 
   EXPECT_NE(seeded, plain);
   EXPECT_EQ(seeded, spelled);
@@ -480,7 +480,7 @@ TEST(SchemeRates, OfGuava32AndSparkIgnoreBitsThatNoKeyReaches) {
     std::uint64_t highest = 0;
     std::uint64_t found[7];
     for (int i = 0; i < 100'000; ++i) {
-      rule.positions(std::to_string(i), large, 0, found);
+      rule.positions(std::to_string(i), large, {}, found);
       highest = std::max(highest, *std::max_element(std::begin(found), std::end(found)));
     }
     EXPECT_LT(highest, std::uint64_t{1} << 31) << name;

@@ -38,7 +38,7 @@ void chain_play::take(key_span keys) {
   keys_ = keys.size();
   positions_.resize(keys_ * store_.geometry.probes);
   for (std::size_t i = 0; i < keys_; ++i) {
-    store_.rule.positions(keys.text(i), store_.geometry, 0, positions_.data() + i * store_.geometry.probes);
+    store_.rule.positions(keys.text(i), store_.geometry, {}, positions_.data() + i * store_.geometry.probes);
   }
 }
 

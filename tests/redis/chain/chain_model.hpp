@@ -58,7 +58,7 @@ class chain_model {
 
   std::vector<std::uint64_t> positions(std::string_view key) const {
     std::vector<std::uint64_t> at(g_.probes);
-    rule_.positions(key, g_, 0, at.data());
+    rule_.positions(key, g_, {}, at.data());
     return at;
   }
 
