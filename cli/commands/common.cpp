@@ -63,6 +63,13 @@ std::string with_painted_warning(const std::string& text) {
 
 }  // namespace
 
+std::string salts_text(std::span<const std::string> salts) {
+  std::string text = fmt::format("{} drawn:", salts.size());
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, salts.size()); ++i)
+    text += (i == 0 ? " " : ", ") + printable(salts[i]);
+  return text + (salts.size() > 2 ? ", ..." : "");
+}
+
 void say(const std::string& text) {
   std::fputs(("bloomery: " + with_painted_warning(harmless(text)) + "\n").c_str(), stderr);
 }

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ void check_locks(const std::string& path);
 
 /// Untrusted text on one line, safe for a terminal: control characters are shown as \x0A.
 std::string printable(const std::string& text);
+
+/// The number of salts and the first two: "7 drawn: 0.4300, 0.8141, ...".
+std::string salts_text(std::span<const std::string> salts);
 
 /// Prints "bloomery: TEXT" on stderr, with control characters escaped and passwords removed. On a terminal "warning:"
 /// is colored.

@@ -159,10 +159,12 @@ json seconds_or_null(const std::optional<std::int64_t>& milliseconds) {
 void add_kind(json& result, const filter_facts& f) {
   const params& p = f.parameters;
   result["layout"] = text_or_null(p.layout);
-  if (f.shared || f.static_keys)
+  if (f.shared || f.static_keys) {
     result["family"] = name_of(family_of(p));
-  else
+  } else {
     result["scheme"] = text_or_null(f.chain ? chain_scheme : p.scheme);
+    result["salts"] = p.salts().empty() ? json(nullptr) : json(p.salts());
+  }
   result.update({{"hash", text_or_null(p.hash)},
                  {"keys", name_of(p.keys)},
                  {"seed", p.seed},

@@ -30,6 +30,7 @@ json json_of(const std::string& path, const file_info& header) {
   return {{"filter", path},
           {"layout", text_or_null(p.layout)},
           {"scheme", text_or_null(p.scheme)},
+          {"salts", p.salts().empty() ? json(nullptr) : json(p.salts())},
           {"hash", text_or_null(p.hash)},
           {"keys", name_of(p.keys)},
           {"seed", p.seed},
@@ -60,6 +61,7 @@ std::string text_of(const std::string& path, const file_info& header) {
   line("kind", p.scheme.empty() ? fmt::format("{}, hash {}, keys {}", p.layout, p.hash, name_of(p.keys))
                                 : "scheme " + p.scheme);
   if (p.seed != 0) line("seed", std::to_string(p.seed));
+  if (!p.salts().empty()) line("salts", salts_text(p.salts()));
   if (p.key_check != 0) line("secret", "check value " + key_check_text(p.key_check));
   if (p.has_window()) line("window", length_text(p.window()));
   line("size", fmt::format("{} ({}, {} per key)", bytes_text(bytes_for(p.geometry.bits)),

@@ -257,6 +257,7 @@ std::string text_of(const info_result& r) {
              fmt::format("{}: {}; opened for reading only", f.file->format, find_file_format(f.file->format)->system));
   }
   if (p.seed != 0) out.line("seed", std::to_string(p.seed));
+  if (!p.salts().empty()) out.line("salts", salts_text(p.salts()));
   if (p.key_check != 0) out.line("secret", "check value " + key_check_text(p.key_check));
   if (f.window || f.window_copy) out.line("window", window_line(f));
   if (f.window_copy) out.line("copied", moment_text(f.window_copy->copied_at) + "; all figures are as of that time");

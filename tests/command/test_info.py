@@ -20,7 +20,7 @@ from support import (
     xxh3,
 )
 
-FACTS = """filter layout scheme hash keys seed key_check bits bytes file_bytes probes capacity target_rate inserted
+FACTS = """filter layout scheme salts hash keys seed key_check bits bytes file_bytes probes capacity target_rate inserted
 count_is_estimate estimated_keys estimated_keys_sigma fill rate_now predicted_rate predicted_for_keys measured_rate fpr_verdict keys_left
 forecast times_foldable alarm bits_deviation format clean note""".split()
 
