@@ -27,8 +27,8 @@ struct file_format {
   bool has_metadata;         ///< a file may contain the user's own bytes
 };
 
-/// All formats: guava, spark, dcso, bits_and_blooms, redisbloom, redisbloom_chunks, datasketches, leveldb, and those
-/// that the program added (added_formats.hpp).
+/// All formats: guava, spark, dcso, bits_and_blooms, redisbloom, redisbloom_chunks, datasketches, leveldb, perl, and
+/// those that the program added (added_formats.hpp).
 ///
 /// Example:
 ///     for (const file_format& format : file_formats()) assert(find_file_format(format.name) == &format);

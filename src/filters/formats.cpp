@@ -131,25 +131,29 @@ read_filter import_added(const foreign_file& from, std::string_view format, cons
 
 read_filter import_row(const foreign_file& from, const std::string& path) {
   const auto& [file, head, row, found] = from;
-  check_known(found.parameters, path);
   if (found.layers > 1) {
     throw error(errc::incompatible,
                 {"the filter has grown, and its layers cannot be converted", path, "1 layer",
                  std::to_string(found.layers) + " layers",
                  "look up keys in this file, or add all keys to a filter with enough capacity (BF.RESERVE)"});
   }
+  read_filter result{row->name, found.parameters, heap_storage(0), found.keys};
+  if (row->read_layers != nullptr) {
+    formats::stored_layer layer = std::move(from.read_layers().front());
+    result.parameters = std::move(layer.parameters);
+    result.bits = std::move(layer.words);
+    result.keys = layer.keys;
+  }
+  check_known(result.parameters, path);
+  if (row->read_layers != nullptr) return result;
   const std::uint64_t bits = found.parameters.geometry.bits;
-  std::string metadata;
   if (row->has_metadata) {
     const std::uint64_t end = found.bits_at + formats::stored_bytes(*row, bits);
-    metadata.resize(static_cast<std::size_t>(file.bytes - end));
-    read_exactly(file, {reinterpret_cast<std::uint8_t*>(metadata.data()), metadata.size()}, end, path);
+    result.metadata.resize(static_cast<std::size_t>(file.bytes - end));
+    read_exactly(file, {reinterpret_cast<std::uint8_t*>(result.metadata.data()), result.metadata.size()}, end, path);
   }
-  read_filter result{row->name, found.parameters, heap_storage(0), found.keys, std::move(metadata)};
   if (found.is_empty)
     result.bits.emplace<heap_storage>(bytes_for(bits));
-  else if (row->read_layers != nullptr)
-    result.bits = std::move(from.read_layers().front().words);
   else if (row->order == formats::byte_order::big_endian)
     result.bits = read_words(file, found.bits_at, bits, path);
   else

@@ -105,8 +105,9 @@ struct format_row {
 
   bool has_metadata = false;  ///< the user's own bytes may follow the bits
 
-  /// Reads the bits of all layers, for formats whose bits are not a part of the file as they are. Requires a file that
-  /// read() accepts, and all of its bytes. Null: the bits begin at contents::bits_at. @throws error  damaged
+  /// Reads the parameters and bits of all layers, for formats whose bits are not a part of the file as they are, or not
+  /// at a known place. Requires a file that read() accepts, and all of its bytes. Null: the bits begin at
+  /// contents::bits_at. @throws error  damaged
   std::vector<stored_layer> (*read_layers)(const head& file, std::span<const std::uint8_t> bytes) = nullptr;
 
   /// The bytes at the end of the file. Null: none.
@@ -128,6 +129,7 @@ extern const format_row redisbloom_row;
 extern const format_row redisbloom_chunks_row;
 extern const format_row datasketches_row;
 extern const format_row leveldb_row;
+extern const format_row perl_row;
 
 constexpr std::uint64_t words_for(std::uint64_t bits) { return bits / 64 + (bits % 64 != 0); }
 

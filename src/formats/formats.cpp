@@ -40,7 +40,7 @@ void head::check_length(std::uint64_t bits_at, std::uint64_t words, bool has_met
 std::span<const format_row> format_rows() noexcept {
   static const format_row rows[] = {
       guava_row,        spark_row,   dcso_row, bits_and_blooms_row, redisbloom_row, redisbloom_chunks_row,
-      datasketches_row, leveldb_row,
+      datasketches_row, leveldb_row, perl_row,
   };
   return rows;
 }

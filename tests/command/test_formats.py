@@ -24,13 +24,14 @@ FILES = {
     "dcso": ("dcso", "dcso", 2875, 7, 300),
     "redisbloom_chunks": ("redisbloom_chunks", "redisbloom", 4416, 8, 400),
     "datasketches": ("datasketches", "datasketches", 64 * 45, 7, 0),
+    "perl": ("perl", "perl", 3838, 7, 400),
     "bloom_filters": ("bloom_filters", "bloom_filters", 2876, 7, 0),
     "bloomfilter_js": ("bloomfilter_js", "bloomfilter_js", 2880, 7, 0),
     "bits_and_blooms_json": ("bits_and_blooms_json", "bits_and_blooms", 2876, 7, 0),
 }
 
 FORMATS = ", ".join(("guava", "spark", "dcso", "bits_and_blooms", "redisbloom", "redisbloom_chunks", "datasketches",
-                     "leveldb", "bloom_filters", "bloomfilter_js", "bits_and_blooms_json"))
+                     "leveldb", "perl", "bloom_filters", "bloomfilter_js", "bits_and_blooms_json"))
 
 
 def recorded(name: str) -> bytes:

@@ -322,13 +322,13 @@ TEST(Formats, ReportTheExactRateOfTheBits) {
 
 TEST(Formats, RefuseOtherKindsOfFilters) {
   const any_filter blocks(complete({.capacity = 100, .target_fpr = 0.01}));
-  const any_filter perl(complete({.scheme = "perl", .capacity = 100, .target_fpr = 0.01}));
+  const any_filter pharo(complete({.scheme = "pharo", .capacity = 100, .target_fpr = 0.01}));
   for (const file_format& format : file_formats()) {
     EXPECT_ERROR(export_filter(blocks, "no.foreign", format.name), errc::incompatible, "layout split_block");
-    EXPECT_ERROR(export_filter(perl, "no.foreign", format.name), errc::incompatible, "scheme perl");
+    EXPECT_ERROR(export_filter(pharo, "no.foreign", format.name), errc::incompatible, "scheme pharo");
   }
   EXPECT_FALSE(std::filesystem::exists("no.foreign"));
-  EXPECT_ERROR(export_filter(perl, "no.foreign", "fortran"), errc::invalid_argument, "guava, spark, dcso");
+  EXPECT_ERROR(export_filter(pharo, "no.foreign", "fortran"), errc::invalid_argument, "guava, spark, dcso");
   EXPECT_ERROR(import_filter(recorded("guava.filter"), "fortran"), errc::invalid_argument, "guava, spark, dcso");
   const any_filter guava(complete({.scheme = "guava", .capacity = 100, .target_fpr = 0.01}));
   EXPECT_ERROR(export_filter(guava, "no.foreign", "guava", {.metadata = "a note"}), errc::incompatible, "metadata");

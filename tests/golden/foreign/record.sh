@@ -4,12 +4,16 @@
 #   tests/golden/foreign/record.sh
 #
 # Debian: libguava-java default-jdk-headless golang-go golang-github-willf-bloom-dev golang-github-dcso-bloom-cli
-#         g++ libleveldb-dev librocksdb-dev
+#         g++ libleveldb-dev librocksdb-dev libbloom-filter-perl
 # npm installs bloom-filters and bloomfilter into a temporary folder.
 #
 # NAME.filter is the file of a filter of the 303 keys below, with a capacity of 300 keys at 1%. NAME.positives lists the
 # keys other-0 .. other-19999, all absent, that the system reports as present. Recorded with Guava 31.1,
-# bits-and-blooms/bloom 3.3.1, DCSO bloom 0.2.4, bloom-filters 3.0.4, bloomfilter 1.1.0, LevelDB 1.23 and RocksDB 7.8.3.
+# bits-and-blooms/bloom 3.3.1, DCSO bloom 0.2.4, bloom-filters 3.0.4, bloomfilter 1.1.0, LevelDB 1.23, RocksDB 7.8.3
+# and Bloom::Filter 1.2 with Storable 3.26 of Perl 5.36.
+#
+# perl.filter has a capacity of 400 keys, because Bloom::Filter refuses more keys than its capacity. The same object is
+# in perl_store.filter, perl_freeze.filter and perl_nfreeze.filter, as other functions of Storable write it.
 #
 # leveldb_none.ldb and leveldb_snappy.ldb are tables of these keys and of other-20000, other-20037 .. other-59996. In
 # the second one, the index is compressed. Their answers are those of the filters that LevelDB reads for a key.
@@ -58,6 +62,11 @@ bloom create -n 300 -p 0.01 dcso.filter
 bloom insert dcso.filter < "$work/keys"
 bloom set-data dcso.filter <<< 'a note of the user' > "$work/log"
 bloom check dcso.filter < "$work/others" > dcso.positives
+
+perl "$peers/storable.pl" write "$work/perl" 400 0.01 < "$work/keys"
+cp "$work/perl" perl.filter
+for form in store freeze nfreeze; do cp "$work/perl.$form" perl_$form.filter; done
+perl "$peers/storable.pl" check perl.filter < "$work/others" | select_positive perl
 
 g++ -std=c++20 -o "$work/leveldb" "$peers/leveldb.cpp" -lleveldb
 "$work/leveldb" filter leveldb.filter 10 < "$work/keys"
