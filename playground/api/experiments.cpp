@@ -54,7 +54,7 @@ job analysis_of(fields& body, unsigned threads) {
   const wanted_filter wanted = wanted_from(filter);
   filter.end();
   e.filter = params_of(wanted);
-  if (wanted.grows || e.filter.has_window() || cell_bits_of(e.filter) != 1) {
+  if (wanted.grows || e.filter.has_window() || family_of(e.filter) != family::plain) {
     throw error(errc::incompatible, {"analyses support only plain filters", "filter", "", e.filter.layout,
                                      "choose a plain layout, without grows and windows"});
   }

@@ -105,7 +105,7 @@ removal shown_filter::remove(std::string_view key) const {
 }
 
 bool shown_filter::remove_by_force(std::string_view key) {
-  if (has_layers() || cell_bits_of(params_) != 1) {
+  if (has_layers() || family_of(params_) != family::plain) {
     throw error(errc::incompatible, {"only the bits of a plain filter can be cleared by force", "by_force", "", "",
                                      "omit by_force, or use another layout"});
   }

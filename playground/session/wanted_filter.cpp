@@ -87,7 +87,7 @@ void check_companions(const wanted_filter& w) {
            "give bits instead of rate, or omit probes");
   }
   if (w.grows || capacity.is || (w.window && !w.window->by_time())) return;
-  const bool by_capacity = window.is || scheme.is || cell_bits_of({.layout = w.layout}) != 1;
+  const bool by_capacity = window.is || scheme.is || family_of({.layout = w.layout}) != family::plain;
   if (!bits.is || !rate.is || by_capacity) {
     refuse("the number of keys is missing", "capacity", "a number of keys", "none",
            by_capacity ? "give capacity" : "give capacity, or bits and rate");

@@ -68,10 +68,9 @@ shared_ones count_shared(std::span<const std::uint8_t> a, std::span<const std::u
 // With l = ln Z of a, b and their union u: n = -l B/q. The covariances of the l are G(n_a) for a and u, G(n_b) for b
 // and u, and G(n_both) for a and b, because two filters are correlated through their common keys only.
 overlap estimate_overlap(const params& p, const shared_ones& ones) {
-  if (cell_bits_of(p) != 1) {
-    throw error(errc::incompatible, {"the overlap of two filters requires cells of one bit", "", "a layout of bits",
-                                     p.layout + ", whose cells have " + std::to_string(cell_bits_of(p)) + " bits",
-                                     hint::intersect_plain_filters});
+  if (family_of(p) != family::plain) {
+    throw error(errc::incompatible, {"the overlap of two filters requires bits that only keys set", "",
+                                     "a plain layout", p.layout, hint::intersect_plain_filters});
   }
   const occupancy o = occupancy_for(p);
   const auto keys_of = [&](std::uint64_t some) { return keys_from_zeros(o, zeros_beside(p, some)); };
