@@ -133,6 +133,13 @@ std::string size_text(const params& p) {
                      rate_text(p.target_fpr), bytes_text(bytes_for(p.geometry.bits)), kind_text(p), bits_per_key);
 }
 
+std::string uncertainty_text(const fill_facts& fill) {
+  const double factor = fill.uncertainty;
+  if (factor == 1) return "";
+  if (factor < 2) return fmt::format(", within {:.2g}%", 100 * (factor - 1));
+  return fmt::format(", within a factor of {:.2g}", factor);
+}
+
 params params_for(const making_options& wanted, std::uint64_t capacity, double default_rate) {
   if (wants_window(wanted)) return window_params(wanted, capacity, default_rate);
   params p;

@@ -5,6 +5,7 @@
 #include "cli/io/temporary_file.hpp"
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/filter_facts.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/params.hpp>
@@ -59,6 +60,9 @@ std::string kind_text(const params& p);
 
 /// Capacity, target FPR and size: "capacity 100,000 keys at 1%: 128 KiB (split_block, 10.5 bits per key)".
 std::string size_text(const params& p);
+
+/// How exact the current FPR is, to be put behind it: "", ", within 20%" or ", within a factor of 2".
+std::string uncertainty_text(const fill_facts& fill);
 
 /// The requested parameters, with the given or counted capacity.
 /// @throws error invalid_argument: contradictory options; too_large: no filter can be so large

@@ -150,9 +150,9 @@ std::string judgement_text(const fpr_judgement& j) {
 void add_rates(page& out, const info_result& r) {
   const filter_facts& f = r.facts;
   if (f.fill) {
-    out.line(f.static_keys || f.fill->is_exact ? "exact FPR" : "estimated FPR",
+    out.line(f.fill->is_certain() ? "exact FPR" : "estimated FPR",
              rate_text(f.fill->current_fpr) + (f.static_keys ? ", for any keys" : ", from the bits") +
-                 (f.window ? ", at the newest generation" : ""));
+                 uncertainty_text(*f.fill) + (f.window ? ", at the newest generation" : ""));
   }
   if (f.expected_fpr && !f.static_keys) {
     out.line("expected FPR", f.distinct_keys < beyond_counting

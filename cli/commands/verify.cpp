@@ -139,6 +139,7 @@ struct findings {
   fpr_judgement judgement = {};
 
   double fpr() const { return facts.fill->current_fpr; }
+  double uncertainty() const { return facts.fill->uncertainty; }
   bool certified() const { return facts.fill->is_exact; }
   bool has_alarm() const { return facts.consistency && facts.consistency->alarm; }
 };
@@ -153,9 +154,10 @@ std::string why_uncertified(const filter_facts& facts) {
   return "the filter is larger than 64 MiB";
 }
 
-// Beyond chance: one in two million correct filters differs this much.
-bool differ(const measured_rate& measured, double certified) {
-  return measured.queries > 0 && chance_of(measured.hits, measured.queries, certified) < 2.9e-7;
+// Beyond chance: one in two million correct filters differs this much from a rate that is right within a factor.
+bool differ(const measured_rate& measured, double rate, double factor = 1) {
+  const double nearest = std::clamp(measured.rate(), rate / factor, std::min(rate * factor, 1.0));
+  return measured.queries > 0 && chance_of(measured.hits, measured.queries, nearest) < 2.9e-7;
 }
 
 // Whether absent keys are reported more often than at this rate, beyond chance.
@@ -194,10 +196,10 @@ std::vector<std::string> complaints(const findings& f) {
         off > 0 ? "keys were chosen to fill the filter (pollution), the key count is too low, or pages are damaged"
                 : "the key count is too high, or pages are damaged"));
   }
-  if (f.certified() && differ(f.measured, f.fpr())) {
-    result.push_back("the measured FPR differs from the exact FPR: the hash does not match the bits");
+  if (f.certified() && differ(f.measured, f.fpr(), f.uncertainty())) {
+    result.push_back("the measured FPR differs from the FPR of the bits: the hash does not match them");
   }
-  if (f.certified() && f.absent.rate.queries > 0 && differ(f.absent.rate, f.fpr())) {
+  if (f.certified() && differ(f.absent.rate, f.fpr(), f.uncertainty())) {
     result.emplace_back(
         f.absent.rate.rate() > f.fpr()
             ? "the keys of --absent are reported more often than random keys: some were inserted after all, or they "
@@ -291,6 +293,7 @@ exit_status report(const verify_options& options, const findings& f) {
                    {"predicted", f.certified() && facts.expected_fpr ? json(*facts.expected_fpr) : json()},
                    {"predicted_for_keys", facts.expected_fpr ? json(facts.distinct_keys) : json()},
                    {"certified", f.certified() ? json(f.fpr()) : json()},
+                   {"certified_within", f.certified() ? json(f.uncertainty()) : json()},
                    {"measured", json_of(f.measured)},
                    {"queries_to_resolve", f.needed},
                    {"target_rate", p.target_fpr},
@@ -323,7 +326,8 @@ exit_status report(const verify_options& options, const findings& f) {
                ? rate_text(*facts.expected_fpr) + " for an uncountable number of keys"
                : fmt::format("{} for {}{}", rate_text(*facts.expected_fpr), counted(facts.distinct_keys, "key"),
                              by_bits ? ", estimated from the bits" : ""));
-      line("exact FPR", rate_text(f.fpr()) + ", from the bits");
+      line(facts.fill->is_certain() ? "exact FPR" : "estimated FPR",
+           rate_text(f.fpr()) + ", from the bits" + uncertainty_text(*facts.fill));
     } else {
       line("estimated FPR",
            fmt::format("{}{}, from the number of set bits", rate_text(f.fpr()),

@@ -31,7 +31,11 @@ struct fill_facts {
   std::uint64_t cells_set = 0;  ///< bits set, or non-zero counters
   double current_fpr = 0;       ///< FPR of the present bits, 0 to 1
   bool is_exact = true;  ///< false: current_fpr is computed from the number of set cells only, not from their positions
+  double uncertainty = 1;  ///< the factor within which current_fpr is right: above 1 for schemes that approximate it
   std::optional<estimate> estimated_keys = {};  ///< distinct keys, from cells_set; infinite if all cells are set
+
+  /// Whether current_fpr follows from the cells without an approximation.
+  bool is_certain() const noexcept { return is_exact && uncertainty == 1; }
 
   /// Fraction of cells that are set, 0 to 1; 0 without cells.
   double fill_ratio() const noexcept {

@@ -80,6 +80,11 @@ struct scheme {
   ///                 filters (fraction of bits set)^k, times the factor that expected_fpr() has at this number of keys
   double (*current_fpr)(const geometry& g, const scheme_bits& seen);
 
+  /// How far current_fpr() may be from the share of random absent keys that are reported, since some systems make the
+  /// bits of a key depend on each other: by relative_error times itself plus error_of_bits / m. Measured.
+  double relative_error = 0;
+  double error_of_bits = 0;
+
   /// The bits that one hash more selects than the others, numbered as in that system. Null: current_fpr() needs none.
   bit_range (*favoured)(const geometry& g) = nullptr;
 

@@ -7,6 +7,7 @@
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/measure.hpp>
 #include <bloomery/rebuilding_filter.hpp>
+#include <bloomery/scheme.hpp>
 #include <bloomery/sizing.hpp>
 
 #include "registry/tables.hpp"
@@ -55,6 +56,14 @@ void add_window(filter_facts& facts, const any_filter& filter, info_depth depth)
   facts.consistency->alarm = facts.consistency->count.is_inconsistent() && !facts.count_is_estimate;
 }
 
+// The factor within which the current FPR is right.
+double uncertainty_of(const params& p, double current_fpr) {
+  const scheme* const of_system = find_scheme(p.scheme);
+  if (of_system == nullptr || current_fpr == 0 || current_fpr == 1) return 1;  // no bit is set, or all
+  const double of_bits = of_system->error_of_bits / static_cast<double>(p.geometry.bits);
+  return 1 + of_system->relative_error + of_bits / current_fpr;
+}
+
 void add_bits(filter_facts& facts, const counted_cells& cells) {
   const params& p = facts.parameters;
   const bool copies = facts.counting.has_value();
@@ -63,6 +72,7 @@ void add_bits(filter_facts& facts, const counted_cells& cells) {
   facts.fill = fill_facts{.cells = p.geometry.bits / cell_bits_of(p),
                           .cells_set = bits.ones,
                           .current_fpr = bits.current_fpr,
+                          .uncertainty = uncertainty_of(p, bits.current_fpr),
                           .estimated_keys = keys};
   if (copies) facts.counting->full = cells.full;
   // Saturated counters remain after their keys are removed.

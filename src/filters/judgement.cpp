@@ -73,6 +73,15 @@ fpr_judgement judge_chain(const filter_facts& facts, double fpr) {
   return judgement_of(fpr, of_all, std::min(reach(of_all, variance_at(p, p.capacity)), 1.0));
 }
 
+// An approximate FPR may exceed the limit by its uncertainty.
+fpr_judgement judge_with(const params& p, double fpr, double uncertainty) {
+  const double target = p.target_fpr;
+  if (!has_target(target)) return {fpr_verdict::no_target, fpr, target, 1};
+  const std::uint64_t keys = p.capacity != 0 ? p.capacity : keys_within(p, target);
+  const double limit = reach(expected_at(p, keys), variance_at(p, keys)) * uncertainty;
+  return judgement_of(fpr, target, std::clamp(limit, target, 1.0));
+}
+
 }  // namespace
 
 const char* name_of(fpr_verdict verdict) noexcept {
@@ -80,13 +89,7 @@ const char* name_of(fpr_verdict verdict) noexcept {
   return names[static_cast<std::size_t>(verdict)];
 }
 
-fpr_judgement judge_fpr(const params& p, double fpr) {
-  const double target = p.target_fpr;
-  if (!has_target(target)) return {fpr_verdict::no_target, fpr, target, 1};
-  const std::uint64_t keys = p.capacity != 0 ? p.capacity : keys_within(p, target);
-  const double limit = reach(expected_at(p, keys), variance_at(p, keys));
-  return judgement_of(fpr, target, std::clamp(limit, target, 1.0));
-}
+fpr_judgement judge_fpr(const params& p, double fpr) { return judge_with(p, fpr, 1); }
 
 fpr_judgement judge_size(const params& p) {
   const double target = p.target_fpr;
@@ -98,7 +101,7 @@ fpr_judgement judge_fpr(const filter_facts& facts) {
   const params& p = facts.parameters;
   const double fpr = facts.fill ? facts.fill->current_fpr : facts.expected_fpr.value_or(0);
   if (facts.chain) return judge_chain(facts, fpr);
-  if (facts.layers.empty() || p.has_window()) return judge_fpr(p, fpr);
+  if (facts.layers.empty() || p.has_window()) return judge_with(p, fpr, facts.fill ? facts.fill->uncertainty : 1);
   if (!has_target(p.target_fpr)) return {fpr_verdict::no_target, fpr, p.target_fpr, 1};
   // Layers are independent filters, whose FPRs add up to less than the target FPR.
   double variance = 0;

@@ -37,6 +37,8 @@ constinit const scheme bits_and_blooms_scheme = {.name = "bits_and_blooms",
                                                  .check = check,
                                                  .positions = positions,
                                                  .expected_fpr = independent_rate,
-                                                 .current_fpr = independent_current_fpr};
+                                                 .current_fpr = independent_current_fpr,
+                                                 .relative_error = 0.05,
+                                                 .error_of_bits = 3};
 
 }  // namespace bloomery

@@ -50,6 +50,8 @@ constinit const scheme bloomfilter_js_scheme = {.name = "bloomfilter_js",
                                                 .check = check,
                                                 .positions = positions,
                                                 .expected_fpr = javascript::expected_fpr,
-                                                .current_fpr = javascript::current_fpr};
+                                                .current_fpr = javascript::current_fpr,
+                                                .relative_error = 0.1,
+                                                .error_of_bits = 0.5};
 
 }  // namespace bloomery

@@ -71,6 +71,8 @@ constinit const scheme datasketches_scheme = {.name = "datasketches",
                                               .check = check,
                                               .positions = positions,
                                               .expected_fpr = expected_fpr,
-                                              .current_fpr = current_fpr};
+                                              .current_fpr = current_fpr,
+                                              .relative_error = 0.05,
+                                              .error_of_bits = 2};
 
 }  // namespace bloomery

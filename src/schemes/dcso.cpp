@@ -174,6 +174,7 @@ constinit const scheme dcso_scheme = {.name = "dcso",
                                       .positions = positions,
                                       .expected_fpr = expected_fpr,
                                       .current_fpr = current_fpr,
+                                      .relative_error = 0.05,
                                       .beginning = beginning};
 
 }  // namespace bloomery

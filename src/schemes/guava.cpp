@@ -22,11 +22,11 @@ void positions(std::string_view key, const geometry& g, const hash_choice& /*cho
 }
 
 double expected_fpr(const geometry& g, std::uint64_t keys) {
-  return with_double_hashing(rates::classic(g.bits, g.probes, keys), g, keys);
+  return with_progressions(rates::classic(g.bits, g.probes, keys), g, keys);
 }
 
 double current_fpr(const geometry& g, const scheme_bits& seen) {
-  return with_double_hashing(independent_current_fpr(g, seen), g, keys_of(g, seen));
+  return with_progressions(independent_current_fpr(g, seen), g, keys_of(g, seen));
 }
 
 }  // namespace
@@ -37,6 +37,8 @@ constinit const scheme guava_scheme = {.name = "guava",
                                        .check = java::check,
                                        .positions = positions,
                                        .expected_fpr = expected_fpr,
-                                       .current_fpr = current_fpr};
+                                       .current_fpr = current_fpr,
+                                       .relative_error = 0.05,
+                                       .error_of_bits = 5};
 
 }  // namespace bloomery

@@ -28,6 +28,8 @@ constinit const scheme guava32_scheme = {.name = "guava32",
                                          .positions = positions,
                                          .expected_fpr = java::expected_fpr_of_31_bits,
                                          .current_fpr = java::current_fpr_of_31_bits,
+                                         .relative_error = 0.05,
+                                         .error_of_bits = 2,
                                          .favoured = java::favoured_of_31_bits};
 
 }  // namespace bloomery

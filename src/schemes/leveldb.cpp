@@ -196,6 +196,7 @@ constinit const scheme leveldb_scheme = {.name = "leveldb",
                                          .positions = positions,
                                          .expected_fpr = expected_fpr,
                                          .current_fpr = current_fpr,
+                                         .relative_error = 0.3,
                                          .favoured = favoured,
                                          .beginning = beginning};
 

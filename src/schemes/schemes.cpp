@@ -7,6 +7,7 @@
 #include "math/rates.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -128,6 +129,16 @@ double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys
     sum += steps * (std::pow(fill, static_cast<long double>(bits)) - all);
   }
   return static_cast<double>(rates::either(rate, std::clamp(share * sum / m, 0.0L, 1.0L)));
+}
+
+double with_progressions(long double rate, const geometry& g, std::uint64_t keys) {
+  long double share = 1;
+  if (!std::has_single_bit(g.bits)) {
+    const long double probes = static_cast<long double>(keys) * g.probes;
+    const long double fill = -std::expm1(probes * std::log1p(-1 / static_cast<long double>(g.bits)));
+    share = fill * std::min(1.0L, 8.6L / g.probes);
+  }
+  return with_short_cycles(with_double_hashing(rate, g, keys, share), g, keys, share);
 }
 
 double remainder_rate(const geometry& g, std::uint64_t keys, std::uint64_t hashes) {

@@ -52,6 +52,8 @@ constinit const scheme spark_scheme = {.name = "spark",
                                        .positions = positions,
                                        .expected_fpr = java::expected_fpr_of_31_bits,
                                        .current_fpr = java::current_fpr_of_31_bits,
+                                       .relative_error = 0.05,
+                                       .error_of_bits = 2,
                                        .favoured = java::favoured_of_31_bits};
 
 constinit const scheme spark2_scheme = {.name = "spark2",
@@ -60,6 +62,8 @@ constinit const scheme spark2_scheme = {.name = "spark2",
                                         .check = java::check,
                                         .positions = positions2,
                                         .expected_fpr = expected_fpr2,
-                                        .current_fpr = current_fpr2};
+                                        .current_fpr = current_fpr2,
+                                        .relative_error = 0.05,
+                                        .error_of_bits = 7};
 
 }  // namespace bloomery

@@ -5,7 +5,7 @@ import unittest
 
 from support import LAYOUTS, CommandTest, certified_rate, keys, rate_of, text
 
-FACTS = """filter predicted predicted_for_keys certified measured queries_to_resolve target_rate count_is_estimate bits_set
+FACTS = """filter predicted predicted_for_keys certified certified_within measured queries_to_resolve target_rate count_is_estimate bits_set
 bits_set_expected bits_set_sigma present absent complaints fpr_verdict""".split()
 
 
@@ -42,6 +42,15 @@ class Verify(VerifyTest):
                 self.assertEqual(found["absent"]["hits"], self.count("g", keys(5000, "absent")))
                 self.assertEqual((found["absent"]["queries"], found["complaints"]), (5000, []))
                 self.assertEqual(found["bits_set"], int.from_bytes(self.bits_of("g"), "little").bit_count())
+
+    def test_tiny_filters_of_other_systems_are_not_called_wrong(self) -> None:
+        for scheme in ("guava", "guava32", "spark2", "redisbloom", "datasketches", "bloom_filters", "bits_and_blooms"):
+            for n in (3, 8, 20):
+                with self.subTest(scheme=scheme, n=n):
+                    self.make_filter("tiny", keys(n, scheme), "-n", n, "-p", "3%", "--scheme", scheme)
+                    found = self.verify("tiny")
+                    self.assertEqual(found["complaints"], [])
+                    self.assertGreater(found["certified_within"], 1)
 
     def test_a_missing_present_key_is_named_and_is_a_failure(self) -> None:
         lines = keys(2000)

@@ -3,6 +3,8 @@
 
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/measure.hpp>
+#include <bloomery/params.hpp>
 #include <bloomery/scheme.hpp>
 
 #include <gtest/gtest.h>
@@ -42,6 +44,9 @@ class scheme_filter {
     return true;
   }
   std::uint64_t ones() const { return count_ones(bytes); }
+  double current_fpr() const {
+    return measure_fill({.scheme = std::string(rule.name), .geometry = size_}, bytes).current_fpr;
+  }
 
   std::string hex() const {
     std::string digits;

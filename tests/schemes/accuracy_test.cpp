@@ -1,0 +1,48 @@
+// How far the current FPR of a scheme is from lookups: no further than the scheme states.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include "schemes/scheme_filter.hpp"
+
+namespace bloomery_tests {
+namespace {
+
+// FNV-1, the hash of dcso, has lower bits that are not uniform for numbered keys.
+std::string random_key(std::mt19937_64& random) {
+  std::string key(16, '\0');
+  for (char& c : key) c = static_cast<char>(random());
+  return key;
+}
+
+TEST(SchemeRates, OfGivenBitsAreAsAccurateAsTheSchemeStates) {
+  constexpr int queries = 50'000;
+  std::mt19937_64 random(1);
+  for (const scheme& rule : schemes()) {
+    for (const geometry size : {geometry{64, 5}, {192, 7}, {512, 10}, {704, 4}, {2048, 13}, {8640, 7}, {65'536, 7}}) {
+      if (rule.name == "pharo") continue;          // takes seconds, and has tests of its own
+      for (const double load : {0.4, 0.7, 1.0}) {  // probes of all keys, divided by m
+        scheme_filter filter(rule.name, size);
+        const int keys = static_cast<int>(load * static_cast<double>(size.bits) / size.probes) + 1;
+        for (int i = 0; i < keys; ++i) filter.insert(random_key(random));
+        double found = 0;
+        for (int i = 0; i < queries; ++i) found += filter.may_contain(random_key(random)) ? 1 : 0;
+
+        const double stated = filter.current_fpr();
+
+        const double measured = found / queries;
+        const double noise = 5 * std::sqrt(std::max(found, 1.0)) / queries;
+        const double error = rule.relative_error * stated + rule.error_of_bits / static_cast<double>(size.bits);
+        EXPECT_NEAR(stated, measured, error + noise)
+            << rule.name << ", " << size.bits << " bits, " << size.probes << " probes, load " << load;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bloomery_tests
