@@ -10,6 +10,7 @@
 #include <bloomery/detail/fuse.hpp>
 
 #include "filters/partitioned_build.hpp"
+#include "filters/partitioned_stream.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -59,6 +60,8 @@ struct structure {
     return p.keys == 0 ? end : p.first + p.cells();
   }
   std::uint64_t payload_bytes(std::uint64_t end) const { return fuse::payload_bytes(end, width_); }
+  std::uint64_t offset_of(const partition& p) const { return p.first * width_ / 8; }
+  std::uint64_t bytes_of(const partition& p) const { return (p.cells() * width_ + 7) / 8; }
 
   class worker;
 };
@@ -67,10 +70,10 @@ template <class F>
 class structure<F>::worker {
  public:
   bool build(const structure& s, const partition& p, const pieces& some, std::uint8_t* payload) {
-    std::uint8_t* const cells = payload + p.first * s.width_ / 8;
+    std::uint8_t* const cells = payload + s.offset_of(p);
     if (!write(p, some, s.width_, cells)) return false;
     if (all_there(p, some, s.width_, cells)) return true;
-    std::fill_n(cells, (p.cells() * s.width_ + 7) / 8, std::uint8_t{0});
+    std::fill_n(cells, s.bytes_of(p), std::uint8_t{0});
     return false;
   }
 
@@ -233,11 +236,25 @@ geometry fuse_geometry(unsigned width, std::uint64_t keys) {
   return {8 * fuse::payload_bytes(fuse::first_cell(even.partitions, width) + cells, width), fuse::probes};
 }
 
-static_bytes fuse_build(std::span<std::uint64_t> hash64s, unsigned width, unsigned threads, const build_watch& watch) {
+namespace {
+
+// Calls build(structure) with the type of cells for this width.
+template <class Build>
+auto with_structure(unsigned width, Build build) {
   fuse_layout_name(width);  // throws
-  if (width <= 8) return partitioned::build(hash64s, structure<std::uint8_t>{width}, threads, watch);
-  if (width <= 16) return partitioned::build(hash64s, structure<std::uint16_t>{width}, threads, watch);
-  return partitioned::build(hash64s, structure<std::uint32_t>{width}, threads, watch);
+  if (width <= 8) return build(structure<std::uint8_t>{width});
+  if (width <= 16) return build(structure<std::uint16_t>{width});
+  return build(structure<std::uint32_t>{width});
+}
+
+}  // namespace
+
+static_bytes fuse_build(std::span<std::uint64_t> hash64s, unsigned width, unsigned threads, const build_watch& watch) {
+  return with_structure(width, [&](auto structure) { return partitioned::build(hash64s, structure, threads, watch); });
+}
+
+streamed_payload fuse_stream(const stream_source& from, unsigned width, const payload_sink& to) {
+  return with_structure(width, [&](auto structure) { return partitioned::stream(from, structure, to); });
 }
 
 }  // namespace bloomery

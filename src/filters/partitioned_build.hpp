@@ -49,6 +49,27 @@ struct even_spread {
       : partitions(partitions_for(all)), larger(all % partitions), keys(all / partitions) {}
 };
 
+/// The seed of an attempt to build a partition.
+inline std::uint64_t seed_of(std::uint64_t partition, std::uint32_t growth, std::uint32_t attempt) {
+  return mix64((partition << 16 | std::uint64_t{growth} << 8 | attempt) + sealed::multiplier);
+}
+
+[[noreturn]] inline void refuse_hashes(std::uint64_t keys) {
+  throw error(errc::invalid_argument, {"a static filter cannot be built from these hashes", "hash", "",
+                                       std::to_string(keys) + " keys", hint::use_another_hash});
+}
+
+/// Writes the head and the table of partitions. @param payload  the beginning of a payload
+template <class Partition>
+void write_table(std::uint64_t keys, unsigned width, std::span<const Partition> partitions, std::uint8_t* payload) {
+  const auto count = static_cast<std::uint32_t>(partitions.size());
+  const std::uint32_t stored_width = width;
+  std::memcpy(payload, &keys, 8);
+  std::memcpy(payload + 8, &count, 4);
+  std::memcpy(payload + 12, &stored_width, 4);
+  std::memcpy(payload + sealed::header_bytes, partitions.data(), partitions.size_bytes());
+}
+
 // ---- threads --------------------------------------------------------------------------------------------------------
 
 // Calls work(0) .. work(threads - 1) in separate threads; rethrows the first exception after all have ended.
@@ -119,9 +140,9 @@ inline void sort(std::span<std::uint64_t> words, unsigned shift = 56) {
   }
 }
 
-// Moves the distinct words to the front; returns their number.
-inline std::size_t sort_distinct(std::span<std::uint64_t> words) {
-  sort(words);
+// Moves the distinct words to the front; returns their number. Bits above `shift + 8` are equal in all words.
+inline std::size_t sort_distinct(std::span<std::uint64_t> words, unsigned shift = 56) {
+  sort(words, shift);
   return static_cast<std::size_t>(std::unique(words.begin(), words.end()) - words.begin());
 }
 
@@ -162,6 +183,8 @@ enum class outcome : std::uint8_t { built, not_tried, fewer_keys, too_small };
 ///   std::uint64_t begin(std::uint64_t partitions) const;    where the first partition may begin, in its own unit
 ///   std::uint64_t place(partition&, std::uint64_t end) const;         sets `first`; returns the new end
 ///   std::uint64_t payload_bytes(std::uint64_t end) const;
+///   std::uint64_t offset_of(const partition&) const;        its first byte in the payload, once it is placed
+///   std::uint64_t bytes_of(const partition&) const;
 ///   unsigned width() const;                                 bits of a fingerprint
 ///   using worker;                                           the scratch memory of one thread, with
 ///     bool build(const Structure&, const partition&, const pieces&, std::uint8_t* payload);
@@ -268,7 +291,8 @@ class builder {
         throw;
       }
     });
-    write_table(result);
+    write_table<partition>(result.keys, structure_.width(), partitions_, result.payload.data());
+    result.payload.counts().inserted = result.keys;
     return result;
   }
 
@@ -283,14 +307,11 @@ class builder {
       if (has_copies) return outcome::built;  // the bytes will be rebuilt
     }
     for (std::uint32_t attempt = 0; attempt < tries_of_size; ++attempt) {
-      p.seed = mix64((number << 16 | std::uint64_t{growth_[number]} << 8 | attempt) + sealed::multiplier);
+      p.seed = seed_of(number, growth_[number], attempt);
       if (thread.worker.build(structure_, p, hash64s, payload)) return outcome::built;
       if (attempt == 0 && make_distinct(number, thread.distinct)) return outcome::fewer_keys;
     }
-    if (++growth_[number] > most_growth) {
-      throw error(errc::invalid_argument, {"a static filter cannot be built from these hashes", "hash", "",
-                                           std::to_string(p.keys) + " keys", hint::use_another_hash});
-    }
+    if (++growth_[number] > most_growth) refuse_hashes(p.keys);
     return outcome::too_small;
   }
 
@@ -325,17 +346,6 @@ class builder {
       }
       ranges_[t].hash64s = ranges_[t].hash64s.first(static_cast<std::size_t>(to - ranges_[t].hash64s.data()));
     }
-  }
-
-  void write_table(static_bytes& result) const {
-    std::uint8_t* const payload = result.payload.data();
-    const auto count = static_cast<std::uint32_t>(partitions_.size());
-    const std::uint32_t width = structure_.width();
-    std::memcpy(payload, &result.keys, 8);
-    std::memcpy(payload + 8, &count, 4);
-    std::memcpy(payload + 12, &width, 4);
-    std::memcpy(payload + sealed::header_bytes, partitions_.data(), count * sizeof(partition));
-    result.payload.counts().inserted = result.keys;
   }
 
   std::vector<hash_range> ranges_;

@@ -9,6 +9,7 @@
 #include <bloomery/detail/ribbon.hpp>
 
 #include "filters/partitioned_build.hpp"
+#include "filters/partitioned_stream.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -70,6 +71,8 @@ struct structure {
     return end + words_of(p, width_);
   }
   std::uint64_t payload_bytes(std::uint64_t end) const { return ribbon::payload_bytes(end); }
+  std::uint64_t offset_of(const partition& p) const { return 8 * p.first; }
+  std::uint64_t bytes_of(const partition& p) const { return 8 * words_of(p, width_); }
 
   class worker;
 };
@@ -92,7 +95,7 @@ class structure::worker {
       word += words_of(p, i, s.width_);
     }
     if (left.empty() && all_there(p, some, s.width_, payload)) return true;
-    std::fill_n(payload + 8 * p.first, 8 * words_of(p, s.width_), std::uint8_t{0});
+    std::fill_n(payload + s.offset_of(p), s.bytes_of(p), std::uint8_t{0});
     return false;
   }
 
@@ -215,6 +218,11 @@ static_bytes ribbon_build(std::span<std::uint64_t> hash64s, unsigned width, unsi
                           const build_watch& watch) {
   ribbon_layout_name(width);  // throws
   return partitioned::build(hash64s, structure{width}, threads, watch);
+}
+
+streamed_payload ribbon_stream(const stream_source& from, unsigned width, const payload_sink& to) {
+  ribbon_layout_name(width);  // throws
+  return partitioned::stream(from, structure{width}, to);
 }
 
 }  // namespace bloomery

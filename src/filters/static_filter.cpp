@@ -7,6 +7,7 @@
 
 #include "filters/any_filter_impl.hpp"
 #include "filters/hash_keys.hpp"
+#include "filters/static_stream.hpp"
 
 #include <algorithm>
 #include <array>
@@ -42,7 +43,18 @@ geometry static_geometry(static_structure structure, unsigned width, std::uint64
   return calls_of(structure).geometry(width, keys);
 }
 
+streamed_payload static_stream(static_structure structure, const stream_source& from, unsigned width,
+                               const payload_sink& to) {
+  static_cast<void>(calls_of(structure));  // throws
+  return structure == static_structure::fuse ? fuse_stream(from, width, to) : ribbon_stream(from, width, to);
+}
+
 params static_params(const params& hashing, unsigned width, const static_bytes& built, static_structure structure) {
+  return static_params_of(hashing, width, {built.keys, built.payload.size()}, structure);
+}
+
+params static_params_of(const params& hashing, unsigned width, const streamed_payload& built,
+                        static_structure structure) {
   const static_calls& calls = calls_of(structure);
   params p;
   p.layout = calls.layout_name(width);
@@ -51,7 +63,7 @@ params static_params(const params& hashing, unsigned width, const static_bytes& 
   p.seed = hashing.seed;
   p.secret = hashing.secret;
   p.key_check = hashing.key_check;
-  p.geometry = {8 * built.payload.size(), calls.probes};
+  p.geometry = {8 * built.bytes, calls.probes};
   p.capacity = built.keys;
   p.target_fpr = static_rate(width, built.keys);
   return p;

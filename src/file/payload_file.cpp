@@ -1,0 +1,81 @@
+#include "file/payload_file.hpp"
+
+#include "file/format.hpp"
+#include "file/publish.hpp"
+#include "file/unfinished.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace bloomery::format {
+namespace {
+
+constexpr std::uint64_t pages_of_piece = 256;  // 1 MiB
+
+// Bytes after the end of the file are zero: it may end before the last page of the payload does.
+void read_padded(int fd, std::span<std::uint8_t> to, std::uint64_t offset, const std::string& path) {
+  const std::size_t got = posix::read_at(fd, to, offset, path);
+  std::fill(to.begin() + static_cast<std::ptrdiff_t>(got), to.end(), std::uint8_t{0});
+}
+
+// Returns `path`, after files that killed processes left there were removed.
+const std::string& cleaned_up(const std::string& path, const create_options& options) {
+  clean_up(posix::behind_links(path), locking_of(options.no_lock));
+  return path;
+}
+
+}  // namespace
+
+payload_file::payload_file(const std::string& path, const create_options& options)
+    : path_(path),
+      options_(options),
+      file_(cleaned_up(path, options), {.replace = options.replace, .lock = locking_of(options.no_lock)}) {}
+
+bool payload_file::takes_pieces() const {
+  struct stat status {};
+  if (::fstat(file_.fd(), &status) != 0) posix::fail("read the state of", path_);
+  return S_ISREG(status.st_mode);
+}
+
+void payload_file::write(std::span<const std::uint8_t> bytes, std::uint64_t offset) {
+  posix::write_at(file_.fd(), bytes, header_bytes + offset, path_);
+}
+
+void payload_file::publish(const params& parameters, const key_counts& counts) {
+  retired_log old_log(path_, locking_of(options_.no_lock));
+  complete(parameters, counts);
+  file_.publish();
+  old_log.remove();
+}
+
+void payload_file::publish(const params& parameters, const key_counts& counts, std::span<const std::uint8_t> payload) {
+  retired_log old_log(path_, locking_of(options_.no_lock));
+  format::publish(file_, path_, parameters, payload, counts, options_.metadata);
+  old_log.remove();
+}
+
+void payload_file::complete(const params& parameters, const key_counts& counts) {
+  const page first = encode(parameters, {1, true, counts}, options_.metadata);
+  const extents parts = extents_for(parameters.geometry.bits, options_.metadata.size());
+  std::vector<std::uint8_t> piece(std::min(parts.pages, pages_of_piece) * page_bytes);
+  std::vector<std::uint64_t> checksums;
+  checksums.reserve(parts.pages);
+  for (std::uint64_t begin = 0; begin < parts.pages; begin += pages_of_piece) {
+    const std::uint64_t pages = std::min(parts.pages - begin, pages_of_piece);
+    read_padded(file_.fd(), std::span(piece).first(pages * page_bytes), header_bytes + begin * page_bytes, path_);
+    for (std::uint64_t i = 0; i < pages; ++i) {
+      checksums.push_back(page_checksum(std::span(piece).subspan(i * page_bytes).first<page_bytes>()));
+    }
+  }
+  posix::write_at(file_.fd(),
+                  {reinterpret_cast<const std::uint8_t*>(checksums.data()), checksums.size() * checksum_bytes},
+                  parts.checksums_at, path_);
+  posix::write_at(file_.fd(),
+                  {reinterpret_cast<const std::uint8_t*>(options_.metadata.data()), options_.metadata.size()},
+                  parts.metadata_at, path_);
+  posix::write_at(file_.fd(), first, 0, path_);
+}
+
+}  // namespace bloomery::format
