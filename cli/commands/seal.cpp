@@ -3,8 +3,8 @@
 //   $ bloomery seal users.txt -o users.bloom
 //   bloomery: users.bloom: 1,000,000 lines, 999,871 keys; static filter of 1.08 MiB (fuse8, ...), FPR 0.391%
 //
-// The low 8 bytes of each key's hash are kept in memory until all keys are read. Then the filter is built, and every
-// key is looked up in it. The file appears when it is complete.
+// The low 8 bytes of each key's hash are kept in memory, or in a temporary file if they exceed the memory limit, until
+// all keys are read. Then the filter is built, and every key is looked up in it. The file appears when it is complete.
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
@@ -18,19 +18,19 @@
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/key_log.hpp>
 #include <bloomery/error.hpp>
+#include <bloomery/memory.hpp>
 #include <bloomery/rebuilding_filter.hpp>
-#include <bloomery/static_filter.hpp>
+#include <bloomery/static_file_builder.hpp>
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <span>
 #include <system_error>
 
@@ -44,54 +44,14 @@ struct seal_options {
   bool ribbon = false;
   making_options wanted;  ///< only hash, seed, kind of keys, secret
   std::string note;
-  input_options inputs;  ///< files of keys, or one filter with a key log
+  input_options inputs;                 ///< files of keys, or one filter with a key log
+  std::optional<std::uint64_t> memory;  ///< limit, in bits
   common_options common;
 };
 
-// A growing list of hashes of 8 bytes. It grows without copying if the system can move pages.
-class hash64_list {
- public:
-  void append(std::span<const key_hash> hashes) {
-    make_room(hashes.size());
-    for (const key_hash& hash : hashes) words_.get()[size_++] = hash.hash64;
-  }
-
-  void append(std::span<const std::uint64_t> more) {
-    make_room(more.size());
-    std::copy(more.begin(), more.end(), words_.get() + size_);
-    size_ += more.size();
-  }
-
-  std::span<std::uint64_t> all() const { return {words_.get(), size_}; }
-  std::uint64_t size() const { return size_; }
-
- private:
-  struct giver_back {
-    void operator()(std::uint64_t* words) const { std::free(words); }
-  };
-
-  void make_room(std::size_t more) {
-    if (size_ + more <= room_) return;
-    const std::size_t room = std::max<std::size_t>(size_ + more + room_ / 2, 1 << 16);
-    const std::uint64_t memory =
-        static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    void* moved = (size_ + more) * sizeof(std::uint64_t) < memory
-                      ? std::realloc(words_.get(), room * sizeof(std::uint64_t))
-                      : nullptr;
-    if (moved == nullptr) {
-      throw error(errc::too_large, {"not enough memory for this number of keys", "memory",
-                                    bytes_text((size_ + more) * sizeof(std::uint64_t)) + " and the filter",
-                                    bytes_text(memory), "seal fewer keys at a time"});
-    }
-    static_cast<void>(words_.release());  // realloc owns it
-    words_.reset(static_cast<std::uint64_t*>(moved));
-    room_ = room;
-  }
-
-  std::unique_ptr<std::uint64_t, giver_back> words_;
-  std::size_t size_ = 0;
-  std::size_t room_ = 0;
-};
+std::uint64_t memory_limit_of(const seal_options& options) {
+  return options.memory ? std::max<std::uint64_t>(1, *options.memory / 8) : available_memory().bytes / 2;
+}
 
 bool is_filter(const std::string& path) {
   constexpr char magic[] = "\x89\x42\x4C\x4D\x52\x0D\x0A\x1A";
@@ -106,15 +66,50 @@ bool is_filter(const std::string& path) {
   return file && std::memcmp(start, magic, sizeof start) == 0;
 }
 
-// The hashes to be sealed, and their parameters.
-struct collected {
-  params hashing;
-  hash64_list hash64s;
-  std::uint64_t keys = 0;  // with repetitions
+// Passes hashes to the builder. When they move to a temporary file, checks its disk space and reports the folder.
+class key_collector {
+ public:
+  key_collector(static_file_builder& builder, std::uint64_t memory, const seal_options& options)
+      : builder_(builder),
+        memory_(memory),
+        quiet_(options.common.quiet),
+        bytes_total_(bytes_of_files(options.inputs)) {}
+
+  /// @param text_bytes  of the input with these keys; 0: unknown
+  template <class Hash>
+  void append(std::span<const Hash> hashes, std::uint64_t text_bytes = 0) {
+    builder_.append(hashes);
+    bytes_read_ += text_bytes;
+    if (reported_ || builder_.temporary_bytes() == 0) return;
+    reported_ = true;
+    const double share = bytes_read_ == 0 ? 1 : static_cast<double>(bytes_total_) / static_cast<double>(bytes_read_);
+    builder_.check_room(static_cast<std::uint64_t>(static_cast<double>(builder_.size()) * std::max(1.0, share)));
+    if (quiet_) return;
+    say(fmt::format("the keys do not fit into {} of memory; their hashes are kept in a temporary file in {}",
+                    bytes_text(memory_), builder_.temporary_folder()));
+  }
+
+ private:
+  static std::uint64_t bytes_of_files(const input_options& inputs) {
+    std::uint64_t bytes = 0;
+    for (const std::string& name : inputs.files) {
+      std::error_code none;
+      const std::uintmax_t size = std::filesystem::file_size(name, none);
+      if (!none) bytes += size;
+    }
+    return bytes;
+  }
+
+  static_file_builder& builder_;
+  std::uint64_t memory_;
+  bool quiet_;
+  std::uint64_t bytes_total_;  // compressed inputs have more text
+  std::uint64_t bytes_read_ = 0;
+  bool reported_ = false;
 };
 
 // Reads the hashes in the key log of the filter with this `info`.
-void read_log(const std::string& filter, const file_info& info, hash64_list& to) {
+void read_log(const std::string& filter, const file_info& info, key_collector& to) {
   const std::string path = rebuilding_filter::log_path(filter);
   const key_log log = key_log::open(path);
   const params& p = info.parameters;
@@ -136,15 +131,14 @@ void read_log(const std::string& filter, const file_info& info, hash64_list& to)
   }
 }
 
-collected from_filter(const seal_options& options, const std::string& path) {
+params collect_log(const seal_options& options, const std::string& path, key_collector& to) {
   if (options.inputs.files.size() > 1) {
     throw error(errc::invalid_argument, {"a filter cannot be sealed together with other inputs", path, "one INPUT",
                                          std::to_string(options.inputs.files.size()), ""});
   }
   const std::unique_ptr<filter_handle> filter =
       open_handle({.name = path, .secret = options.wanted.secret, .quiet = true, .facts_only = true});
-  collected result{filter->parameters(), {}, 0};
-  const params& p = result.hashing;
+  const params p = filter->parameters();
   if (!capabilities_of(p).can_insert) {
     throw error(errc::incompatible, {"the filter is static already", path, "", p.layout, ""});
   }
@@ -157,27 +151,31 @@ collected from_filter(const seal_options& options, const std::string& path) {
     throw error(errc::invalid_argument,
                 {"the keys of a log are already hashed", path, "", "--hash, --seed or --u64", "leave them out"});
   }
-  read_log(path, *filter->local()->opened_from(), result.hash64s);
-  result.keys = result.hash64s.size();
-  return result;
+  read_log(path, *filter->local()->opened_from(), to);
+  return p;
 }
 
-collected from_keys(const seal_options& options) {
-  making_options hashing = options.wanted;
-  hashing.layout = "split_block512";
-  collected result{params_for(hashing, 1, 0.01), {}, 0};
-  for_each_hash(result.hashing, options.inputs,
-                {options.common.threads, options.common.progress && !options.common.quiet, "read"},
-                [&](std::span<const key_hash> hashes) { result.hash64s.append(hashes); });
-  result.keys = result.hash64s.size();
-  return result;
+params collect_keys(const seal_options& options, key_collector& to) {
+  making_options wanted = options.wanted;
+  wanted.layout = "split_block512";
+  const params hashing = params_for(wanted, 1, 0.01);
+  const std::unique_ptr<filter_handle> hasher = make_hasher(hashing);
+  const bool whole = for_each_batch(
+      *hasher, options.inputs, {options.common.threads, options.common.progress && !options.common.quiet, "read", true},
+      [](key_batch&) {},
+      [&](key_batch& batch) {
+        to.append(batch.prepared.hashes(), batch.text.size);
+        return true;
+      });
+  if (!whole) throw interrupted();
+  return hashing;
 }
 
-collected collect(const seal_options& options) {
+params collect(const seal_options& options, key_collector& to) {
   for (const std::string& name : options.inputs.files) {
-    if (is_filter(name)) return from_filter(options, name);
+    if (is_filter(name)) return collect_log(options, name, to);
   }
-  return from_keys(options);
+  return collect_keys(options, to);
 }
 
 constexpr unsigned usual_width = 8;
@@ -202,6 +200,28 @@ unsigned width_for(const seal_options& options, std::uint64_t keys) {
                                 hint::use_higher_rate});
 }
 
+// A progress bar for each step of the build.
+class build_progress {
+ public:
+  explicit build_progress(const seal_options& options) : shown_(options.common.progress && !options.common.quiet) {}
+
+  void expect(std::uint64_t keys) { all_ = keys; }
+
+  void show(static_step step, std::uint64_t keys) {
+    if (!bar_ || step != step_) bar_.emplace(shown_, step == static_step::count ? "count" : "seal");
+    step_ = step;
+    if (bar_->due()) bar_->show({keys, keys, all_, -1, -1});
+  }
+
+  void wipe() { bar_.reset(); }
+
+ private:
+  bool shown_;
+  std::uint64_t all_ = 0;
+  static_step step_ = static_step::count;
+  std::optional<progress> bar_;
+};
+
 exit_status seal(const seal_options& options) {
   refuse_shared(options.output, "seal", true);
   for (const std::string& input : options.inputs.files) refuse_shared(input, "seal", true);
@@ -211,41 +231,45 @@ exit_status seal(const seal_options& options) {
   check_not_the_key(options.output, "--output", options.wanted.secret);
   check_replaceable(options.output, "--output");
   check_locks(options.output);
-  collected what = collect(options);
-  const unsigned width = width_for(options, what.hash64s.size());
-  check_room(options.output, what.hash64s.size() * width / 8);
 
-  progress bar(options.common.progress && !options.common.quiet, "seal");
-  const static_structure structure = options.ribbon ? static_structure::ribbon : static_structure::fuse;
-  static_bytes sealed =
-      static_build(structure, what.hash64s.all(), width, options.common.threads, [&](std::uint64_t keys) {
-        if (stop_signal() != 0) throw interrupted();
-        if (bar.due()) bar.show({keys, keys, what.hash64s.size(), -1, -1});
-      });
-  bar.wipe();
-  const params p = static_params(what.hashing, width, sealed, structure);
+  build_progress bars(options);
+  const std::uint64_t memory = memory_limit_of(options);
+  static_file_builder builder(options.output, {.memory = memory,
+                                               .threads = options.common.threads,
+                                               .file = {.metadata = options.note, .no_lock = no_lock()},
+                                               .watch = [&](static_step step, std::uint64_t keys) {
+                                                 if (stop_signal() != 0) throw interrupted();
+                                                 bars.show(step, keys);
+                                               }});
+  key_collector keys(builder, memory, options);
+  const params hashing = collect(options, keys);
+  const unsigned width = width_for(options, builder.size());
+  check_room(options.output, builder.size() * width / 8);
+  bars.expect(builder.size());
+  const params p = builder.build(hashing, width, options.ribbon ? static_structure::ribbon : static_structure::fuse);
+  bars.wipe();
   point_of_no_return();
-  save_file(options.output, p, {sealed.payload.data(), sealed.payload.size()}, {.inserted = sealed.keys},
-            create_options{.metadata = options.note, .no_lock = no_lock()});
+  builder.publish();
 
-  const double bits_per_key =
-      sealed.keys == 0 ? 0 : static_cast<double>(p.geometry.bits) / static_cast<double>(sealed.keys);
+  const std::uint64_t distinct = p.capacity;
+  const std::uint64_t bytes = bytes_for(p.geometry.bits);
+  const double bits_per_key = distinct == 0 ? 0 : static_cast<double>(p.geometry.bits) / static_cast<double>(distinct);
   if (options.common.json) {
     print_result(
         {{"filter", options.output},
-         {"lines", what.keys},
-         {"keys", sealed.keys},
-         {"bytes", sealed.payload.size()},
-         {"bits_a_key", sealed.keys == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(bits_per_key)},
+         {"lines", builder.size()},
+         {"keys", distinct},
+         {"bytes", bytes},
+         {"bits_a_key", distinct == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(bits_per_key)},
          {"rate", p.target_fpr},
          {"layout", p.layout},
          {"hash", p.hash},
-         {"bits", p.geometry.bits}});
+         {"bits", p.geometry.bits},
+         {"temporary_bytes", builder.temporary_bytes()}});
   } else if (!options.common.quiet) {
-    say(fmt::format("{}: {}, {}; static filter of {} ({}{}), FPR {}", options.output, counted(what.keys, "line"),
-                    counted(sealed.keys, "key"), bytes_text(sealed.payload.size()), p.layout,
-                    sealed.keys == 0 ? "" : fmt::format(", {:.4g} bits per key", bits_per_key),
-                    rate_text(p.target_fpr)));
+    say(fmt::format("{}: {}, {}; static filter of {} ({}{}), FPR {}", options.output, counted(builder.size(), "line"),
+                    counted(distinct, "key"), bytes_text(bytes), p.layout,
+                    distinct == 0 ? "" : fmt::format(", {:.4g} bits per key", bits_per_key), rate_text(p.target_fpr)));
   }
   return exit_status::found;
 }
@@ -274,12 +298,14 @@ void add_seal(command_line& line) {
       .group(of_input);
   add_secret(c, o.wanted.secret);
   add_no_lock(c);
+  parsed(c, "--memory", o.memory, parse_bits, "SIZE",
+         "above this, use a temporary file; default: half of the free memory");
   c.option("--note", o.note, "TEXT", "a comment stored in the file");
   add_inputs(line, c, o.inputs);
   c.find("INPUT")->describe("files with one key per line, or one filter that has a key log");
   add_common(c, o.common, "print only errors and warnings");
   c.example("bloomery seal users.txt -o users.bloom");
-  c.example("bloomery seal -p 0.1% users.txt -o users.bloom");
+  c.example("bloomery seal -d : -f 1 --width 7 --memory 4GiB hashes.txt -o breached.bloom");
   c.example("bloomery seal seen.bloom -o seen.sealed");
 }
 

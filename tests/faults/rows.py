@@ -241,6 +241,7 @@ def whole_files(k: Keys) -> list[Row]:
         alone("fold, over itself", ("fold", "-o", "f", "f", "--times", 1), made(*sparse, "f"), has_new_at_1_percent),
         row("seal", ("seal", "-o", "f", k.new), nothing, has_new),
         row("seal, over an old file", ("seal", "-o", "f", k.new), over_old, has_new),
+        row("seal --memory", ("seal", "-q", "--memory", "1B", "-o", "f", k.new), over_old, has_new),
         row("seal, of a log", ("seal", "-o", "f", "logged"), made("build", "-q", "--grow", "-o", "logged", k.new), has_new),
     ]
 
