@@ -39,7 +39,7 @@ void hash_groups::finish() {
     write(std::span(buffers_).subspan(g * block_, group.size % block_), blocks_);
     group.blocks.push_back(blocks_++);
   }
-  buffers_ = {};
+  std::vector<std::uint64_t>().swap(buffers_);  // assigning {} would keep the memory
 }
 
 void hash_groups::read(std::uint64_t group, std::uint64_t first, std::span<std::uint64_t> to) const {
