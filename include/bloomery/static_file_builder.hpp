@@ -26,9 +26,9 @@ enum class static_step : std::uint8_t {
 
 /// How a static_file_builder works.
 struct static_file_options {
-  /// Bytes for hashes, buffers and filter; 0: half of available_memory(). If the hashes are in a temporary file, each
-  /// thread takes 80 MiB, and 1/256 of the hashes are in memory at a time, so less than 128 MiB have no effect.
-  /// Pages of the system's file cache are not included.
+  /// Bytes for hashes, buffers and filter, if the hashes are uniform; 0: half of available_memory(). If the hashes are
+  /// in a temporary file, each thread takes 80 MiB, and 1/256 of the hashes are in memory at a time: at most 32 keys
+  /// per byte, and less than 128 MiB have no effect. Pages of the system's file cache are not included.
   std::uint64_t memory = 0;
 
   std::string folder = {};   ///< of the temporary file; empty: TMPDIR, or without it the folder of the filter
@@ -36,7 +36,7 @@ struct static_file_options {
   create_options file = {};  ///< uses `metadata`, `replace` and `no_lock`
 
   /// Called occasionally, by one thread at a time, with the number of keys that a step has processed. If it throws,
-  /// the function in progress throws the same exception, and the builder can only be destroyed.
+  /// the function in progress throws the same exception.
   callback<void(static_step step, std::uint64_t keys)> watch = {};
 };
 
@@ -46,7 +46,7 @@ struct static_file_options {
 /// The temporary file has no name and disappears with the process. It takes 8 bytes per key, including repetitions.
 /// Until publish(), the path has its old file or none.
 ///
-/// Threads: one at a time.
+/// Threads: one at a time. After an exception, except for an invalid width, every function throws invalid_argument.
 ///
 /// Example:
 ///     static_file_builder builder("numbers.bloom", {.memory = std::uint64_t{64} << 20});
@@ -60,7 +60,7 @@ struct static_file_options {
 ///     assert(numbers.may_contain(999));
 class static_file_builder {
  public:
-  /// Locks the file at `path` and checks that a file can be written there.
+  /// Checks that a file can be written at `path`.
   /// @throws error  as save_file()
   explicit static_file_builder(const std::string& path, const static_file_options& options = {});
   static_file_builder(static_file_builder&&) noexcept;
@@ -68,7 +68,9 @@ class static_file_builder {
   ~static_file_builder();
 
   /// Adds the hashes of keys, which may be repeated.
-  /// @throws error  not_found, not_permitted, io: the temporary file cannot be created or written (disk full)
+  /// @throws error  not_found, not_permitted, io: the temporary file cannot be created or written (disk full);
+  ///                too_large: `path` is a device or pipe, and the keys do not fit into the memory; invalid_argument:
+  ///                after build()
   void append(std::span<const std::uint64_t> hash64s);
   void append(std::span<const key_hash> hashes);
 
@@ -95,7 +97,8 @@ class static_file_builder {
   ///                   hash space or a partition has too many for the memory; io; what `watch` throws
   params build(const params& hashing, unsigned width, static_structure structure = static_structure::fuse);
 
-  /// Completes the file and gives it its name. Requires build(). @throws error  as save_file()
+  /// Completes the file and gives it its name. Requires build(), once.
+  /// @throws error  as save_file(); invalid_argument: without build(), or for the second time
   void publish();
 
  private:

@@ -4,8 +4,6 @@
 #include "file/publish.hpp"
 #include "file/unfinished.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -33,12 +31,6 @@ payload_file::payload_file(const std::string& path, const create_options& option
       options_(options),
       file_(cleaned_up(path, options), {.replace = options.replace, .lock = locking_of(options.no_lock)}) {}
 
-bool payload_file::takes_pieces() const {
-  struct stat status {};
-  if (::fstat(file_.fd(), &status) != 0) posix::fail("read the state of", path_);
-  return S_ISREG(status.st_mode);
-}
-
 void payload_file::write(std::span<const std::uint8_t> bytes, std::uint64_t offset) {
   posix::write_at(file_.fd(), bytes, header_bytes + offset, path_);
 }
@@ -47,12 +39,6 @@ void payload_file::publish(const params& parameters, const key_counts& counts) {
   retired_log old_log(path_, locking_of(options_.no_lock));
   complete(parameters, counts);
   file_.publish();
-  old_log.remove();
-}
-
-void payload_file::publish(const params& parameters, const key_counts& counts, std::span<const std::uint8_t> payload) {
-  retired_log old_log(path_, locking_of(options_.no_lock));
-  format::publish(file_, path_, parameters, payload, counts, options_.metadata);
   old_log.remove();
 }
 

@@ -14,12 +14,9 @@ namespace bloomery::format {
 
 class payload_file {
  public:
-  /// Creates the file without a name, or opens a device or pipe. Of the options it uses `metadata`, `replace` and
-  /// `no_lock`. @throws error  as save_file()
+  /// Creates the file without a name. Of the options it uses `metadata`, `replace` and `no_lock`.
+  /// @throws error  as save_file()
   payload_file(const std::string& path, const create_options& options);
-
-  /// Whether pieces can be written: not into a device or pipe.
-  bool takes_pieces() const;
 
   /// Writes bytes of the payload. Threads may write at once. Bytes that are never written are zero.
   /// @throws error  io
@@ -28,9 +25,6 @@ class payload_file {
   /// Completes the file around the pieces, and gives it its name. Reads the payload again for the checksums.
   /// @throws error  as save_file()
   void publish(const params& parameters, const key_counts& counts);
-
-  /// The same, with a payload in memory, and without pieces.
-  void publish(const params& parameters, const key_counts& counts, std::span<const std::uint8_t> payload);
 
  private:
   void complete(const params& parameters, const key_counts& counts);

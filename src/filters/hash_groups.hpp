@@ -39,8 +39,6 @@ class hash_groups {
 
   std::uint64_t size_of(std::uint64_t group) const noexcept { return groups_[group].size; }
 
-  const std::string& folder() const noexcept { return folder_; }
-
   /// Reads the hashes of a group from number `first` on. Requires finish(). Threads may read at once.
   /// @param to  at most size_of(group) - first hashes
   void read(std::uint64_t group, std::uint64_t first, std::span<std::uint64_t> to) const;

@@ -32,12 +32,12 @@ inline std::uint64_t largest_group(const hash_groups& hashes) {
 /// Throws if hashes that have to be in memory at once need more than `memory`.
 inline void check_fits(std::uint64_t hashes, std::uint64_t bytes_per_hash, std::uint64_t memory) {
   if (hashes <= memory / bytes_per_hash) return;
-  throw error(errc::too_large,
-              {"the hashes of a part of the keys do not fit into the memory",
-               "memory",
-               std::to_string(hashes) + " hashes, " + std::to_string(hashes * bytes_per_hash) + " bytes",
-               std::to_string(memory) + " bytes",
-               {hint::use_more_memory, "allow more memory, or use another hash"}});
+  throw error(errc::too_large, {"the hashes of a part of the keys do not fit into the memory",
+                                "memory",
+                                "at most " + std::to_string(memory / bytes_per_hash) + " hashes for " +
+                                    std::to_string(memory) + " bytes",
+                                std::to_string(hashes) + " hashes",
+                                {hint::use_more_memory, "allow more memory, or use another hash"}});
 }
 
 /// Reads the hashes of one partition after another.

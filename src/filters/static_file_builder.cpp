@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -65,41 +66,72 @@ struct static_file_builder::impl {
   std::string folder;
   std::uint64_t memory;
   unsigned threads;
-  format::payload_file file;
+  std::string path;
+  bool takes_pieces;
 
+  enum class state : std::uint8_t { collecting, built, published, failed };
+  state now = state::collecting;
   std::uint64_t size = 0;
   hash64_list list;                   // all hashes, while there are no groups
   std::optional<hash_groups> groups;  // in the temporary file
 
-  params parameters = {};             // of the finished filter
-  std::optional<static_bytes> built;  // in memory
+  params parameters = {};                    // of the finished filter
+  std::optional<static_bytes> made;          // in memory
+  std::optional<format::payload_file> file;  // of a filter that is made in pieces
 
-  impl(const std::string& path, const static_file_options& o)
+  impl(const std::string& to, const static_file_options& o)
       : options(o),
-        folder(o.folder.empty() ? posix::temporary_folder(path) : o.folder),
+        folder(o.folder.empty() ? posix::temporary_folder(to) : o.folder),
         memory(o.memory == 0 ? available_memory().bytes / 2 : o.memory),
         threads(o.threads == 0 ? available_processors() : o.threads),
-        file(path, o.file) {}
+        path(to),
+        takes_pieces(!is_device(to)) {
+    if (takes_pieces) format::payload_file(path, options.file);  // throws if it cannot be written
+  }
 
+  // Opening a pipe and closing it again would end it for its reader.
+  static bool is_device(const std::string& path) {
+    std::error_code none;
+    const std::filesystem::file_status status = std::filesystem::status(path, none);
+    return std::filesystem::is_fifo(status) || std::filesystem::is_character_file(status) ||
+           std::filesystem::is_block_file(status) || std::filesystem::is_socket(status);
+  }
+
+  // An exception leaves the state `failed`.
+  void enter(state required, const char* function) {
+    if (now != required) {
+      throw error(errc::invalid_argument, {std::string("a static_file_builder cannot ") + function + " in this state",
+                                           path, "append, build once, publish once; nothing after an error", "", ""});
+    }
+    now = state::failed;
+  }
+
+  // A thread needs less for a filter of less than a partition.
   bool fits_in_memory(std::uint64_t keys) const {
-    const double needed = static_cast<double>(keys) * (sizeof(std::uint64_t) + filter_bytes_per_key) +
-                          static_cast<double>(threads) * static_cast<double>(partitioned::memory_of_thread);
-    return needed <= static_cast<double>(memory);
+    const auto n = static_cast<double>(keys);
+    const auto used = static_cast<double>(
+        std::min<std::uint64_t>({threads, partitioned::most_threads, partitioned::partitions_for(keys)}));
+    const double of_thread = static_cast<double>(partitioned::memory_of_thread) *
+                             std::min(1.0, n / static_cast<double>(partitioned::keys_of_partition));
+    return n * (sizeof(std::uint64_t) + filter_bytes_per_key) + used * of_thread <= static_cast<double>(memory);
   }
 
   void append(std::span<const std::uint64_t> hash64s) {
-    if (!groups && (!fits_in_memory(size + hash64s.size()) || !list.append(hash64s))) move_to_file();
+    enter(state::collecting, "append keys");
+    if (!groups && (!fits_in_memory(size + hash64s.size()) || !list.append(hash64s)))
+      move_to_file(size + hash64s.size());
     if (groups) groups->append(hash64s);
     size += hash64s.size();
+    now = state::collecting;
   }
 
-  void move_to_file() {
-    if (!file.takes_pieces()) {
+  void move_to_file(std::uint64_t keys) {
+    if (!takes_pieces) {
       throw error(errc::too_large,
                   {"the keys do not fit into the memory, and a device or pipe cannot be written in pieces",
-                   "memory",
-                   "",
-                   std::to_string(memory) + " bytes",
+                   path,
+                   "at most " + std::to_string(memory) + " bytes of memory",
+                   std::to_string(keys) + " keys",
                    {hint::use_more_memory, "allow more memory, or write a file"}});
     }
     groups.emplace(folder, memory / 8);
@@ -114,8 +146,8 @@ struct static_file_builder::impl {
     if (needed <= free) return;
     throw error(errc::io, {"not enough disk space for the hashes of the keys",
                            folder,
-                           std::to_string(needed) + " bytes",
-                           std::to_string(free) + " free",
+                           std::to_string(needed) + " bytes free",
+                           std::to_string(free) + " bytes free",
                            {hint::free_space, "set TMPDIR to a folder with more space"}});
   }
 
@@ -125,19 +157,39 @@ struct static_file_builder::impl {
 
   params build(const params& hashing, unsigned width, static_structure structure) {
     static_layout_name(structure, width);  // throws
+    enter(state::collecting, "build");
     const build_watch watched = [this](std::uint64_t keys) { watch(static_step::build, keys); };
     if (!groups) {
-      built = static_build(structure, list.all(), width, threads, watched);
+      made = static_build(structure, list.all(), width, threads, watched);
       list = {};
-      return parameters = static_params(hashing, width, *built, structure);
+      parameters = static_params(hashing, width, *made, structure);
+    } else {
+      parameters = build_in_pieces(hashing, width, structure, watched);
     }
+    now = state::built;
+    return parameters;
+  }
+
+  params build_in_pieces(const params& hashing, unsigned width, static_structure structure,
+                         const build_watch& watched) {
+    file.emplace(path, options.file);
     groups->finish();
     const std::uint64_t limit = std::max(memory, least_memory);
     const std::uint64_t keys = remove_repetitions(limit);
-    const streamed_payload written =
-        static_stream(structure, {*groups, keys, limit, threads, watched}, width,
-                      [this](std::span<const std::uint8_t> bytes, std::uint64_t offset) { file.write(bytes, offset); });
-    return parameters = static_params_of(hashing, width, written, structure);
+    const streamed_payload written = static_stream(
+        structure, {*groups, keys, limit, threads, watched}, width,
+        [this](std::span<const std::uint8_t> bytes, std::uint64_t offset) { file->write(bytes, offset); });
+    return static_params_of(hashing, width, written, structure);
+  }
+
+  void publish() {
+    enter(state::built, "publish");
+    const key_counts counts{.inserted = parameters.capacity};
+    if (file)
+      file->publish(parameters, counts);
+    else
+      save_file(path, parameters, {made->payload.data(), made->payload.size()}, counts, options.file);
+    now = state::published;
   }
 
   // Returns the number of distinct hashes.
@@ -158,9 +210,11 @@ struct static_file_builder::impl {
           const std::uint64_t kept = make_distinct(g, hash64s, hashes / used);
           const std::lock_guard lock(mutex);
           if (stopped) return;
+          stopped = true;  // if the watch throws, it is not called again
           distinct += kept;
           done += all;
           watch(static_step::count, done);
+          stopped = false;
         } catch (...) {
           stopped = true;
           throw;
@@ -221,12 +275,6 @@ params static_file_builder::build(const params& hashing, unsigned width, static_
   return impl_->build(hashing, width, structure);
 }
 
-void static_file_builder::publish() {
-  const key_counts counts{.inserted = impl_->parameters.capacity};
-  if (impl_->built)
-    impl_->file.publish(impl_->parameters, counts, {impl_->built->payload.data(), impl_->built->payload.size()});
-  else
-    impl_->file.publish(impl_->parameters, counts);
-}
+void static_file_builder::publish() { impl_->publish(); }
 
 }  // namespace bloomery

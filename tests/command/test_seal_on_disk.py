@@ -92,7 +92,8 @@ class SealOnDisk(CommandTest):
         before = self.read("f")
         self.mount("temporary", "64k")
 
-        self.refused("seal", *ON_DISK, "lines", "-o", "f", env=self.elsewhere, says="not enough disk space.*TMPDIR")
+        warned = self.bloomery("seal", *ON_DISK, "lines", "-o", "f", env=self.elsewhere, status=2)
+        self.assertRegex(warned.err, "(?s)warning: .*not enough disk space.*TMPDIR.*temporary file: cannot write: No space")
         with open(self.path("lines"), "rb") as lines:
             self.refused("seal", "-q", *ON_DISK, "-o", "f", stdin=lines.read(), env=self.elsewhere, says="temporary file: cannot write: No space.*TMPDIR")
 

@@ -101,7 +101,7 @@ TEST(StaticFileBuilder, FindsEveryKey) {
 
 TEST(StaticFileBuilder, UsesTheDiskOnlyBeyondTheMemoryLimit) {
   const auto hash64s = hash64s_of(keys_up_to(400'000));
-  static_file_builder builder("built", {.memory = (std::uint64_t{80} << 20) + 2'520'000, .threads = 1});  // 12.6 bytes
+  static_file_builder builder("built", {.memory = 20'000'000, .threads = 1});  // 77 bytes per key of a partition
 
   builder.append(std::span(hash64s).first(200'000));
   EXPECT_EQ(builder.temporary_bytes(), 0u);
@@ -112,6 +112,46 @@ TEST(StaticFileBuilder, UsesTheDiskOnlyBeyondTheMemoryLimit) {
 
   EXPECT_EQ(p.capacity, hash64s.size());
   EXPECT_EQ(contents("built"), expected(keys_up_to(400'000), 8, static_structure::fuse));
+}
+
+// A thread without a partition takes no memory.
+TEST(StaticFileBuilder, KeepsOneKeyInMemoryForAnyNumberOfThreads) {
+  static_file_builder builder("built", {.memory = 1'000, .threads = 1'000});
+
+  builder.append(hash64s_of(keys_up_to(1)));
+
+  EXPECT_EQ(builder.temporary_bytes(), 0u);
+}
+
+TEST(StaticFileBuilder, RefusesStepsInAnotherOrder) {
+  for (const std::uint64_t memory : {always_on_disk, std::uint64_t{1} << 30}) {
+    static_file_builder builder("built", {.memory = memory});
+    builder.append(hash64s_of(keys_up_to(100)));
+    EXPECT_ERROR(builder.publish(), errc::invalid_argument, "cannot publish");
+    builder.build(of_integers, 8);
+    EXPECT_ERROR(builder.build(of_integers, 8), errc::invalid_argument, "cannot build");
+    EXPECT_ERROR(builder.append(hash64s_of(keys_up_to(1))), errc::invalid_argument, "cannot append");
+    builder.publish();
+    EXPECT_ERROR(builder.publish(), errc::invalid_argument, "cannot publish");
+
+    EXPECT_EQ(contents("built"), expected(keys_up_to(100), 8, static_structure::fuse));
+  }
+}
+
+TEST(StaticFileBuilder, DoesNotLockTheFileWhileItCollectsKeys) {
+  for (const std::uint64_t memory : {always_on_disk, std::uint64_t{1} << 30}) {
+    static_file_builder first("shared", {.memory = memory});
+    first.append(hash64s_of(keys_up_to(10)));
+    static_file_builder second("shared", {.memory = memory});
+    second.append(hash64s_of(keys_up_to(20)));
+    second.build(of_integers, 8);
+    second.publish();
+
+    first.build(of_integers, 8);
+    first.publish();
+
+    EXPECT_EQ(contents("shared"), expected(keys_up_to(10), 8, static_structure::fuse));
+  }
 }
 
 TEST(StaticFileBuilder, TakesHashesOf128Bits) {
