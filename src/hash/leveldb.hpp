@@ -1,4 +1,4 @@
-// The hash of LevelDB's Bloom filters: 32 bits, similar to Murmur.
+// The hash of the Bloom filters of LevelDB, and of RocksDB up to format_version 4: 32 bits, similar to Murmur.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,13 @@
 
 namespace bloomery::hashes {
 
+/// The one to three bytes after the last four: as numbers 0 to 255, or -128 to 127 in RocksDB.
+enum class last_bytes : std::uint8_t { are_unsigned, are_signed };
+
 /// Example:
 ///     assert(leveldb_32("hello", 0xBC9F1D34) == 0xF795964E);
-constexpr std::uint32_t leveldb_32(std::string_view key, std::uint32_t seed) noexcept {
+constexpr std::uint32_t leveldb_32(std::string_view key, std::uint32_t seed,
+                                   last_bytes last = last_bytes::are_unsigned) noexcept {
   constexpr std::uint32_t factor = 0xC6A4A793;
   const auto byte = [&](std::size_t i) { return std::uint32_t{static_cast<unsigned char>(key[i])}; };
   std::uint32_t hash = seed ^ (static_cast<std::uint32_t>(key.size()) * factor);
@@ -19,7 +23,10 @@ constexpr std::uint32_t leveldb_32(std::string_view key, std::uint32_t seed) noe
     hash ^= hash >> 16;
   }
   if (at == key.size()) return hash;
-  for (std::size_t i = at; i < key.size(); ++i) hash += byte(i) << 8 * (i - at);
+  for (std::size_t i = at; i < key.size(); ++i) {
+    hash += byte(i) << 8 * (i - at);
+    if (last == last_bytes::are_signed && byte(i) >= 0x80) hash -= 0x100u << 8 * (i - at);
+  }
   hash *= factor;
   return hash ^ hash >> 24;
 }

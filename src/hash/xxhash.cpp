@@ -1,5 +1,7 @@
-// XXH3 and XXH64 from libxxhash's header, inlined, so that short keys need no second call and users need not link it.
+// Hashes from libxxhash's header, inlined, so that short keys need no second call and users need not link it.
 #include <bloomery/hash.hpp>
+
+#include "hash/xxh32.hpp"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -48,6 +50,10 @@ std::uint64_t xxh3_64::hash64(std::string_view key) const noexcept {
 }
 
 std::uint64_t xxh64::hash64(std::string_view key) const noexcept { return XXH64(key.data(), key.size(), seed); }
+
+std::uint32_t hashes::xxh32(std::span<const std::uint8_t> bytes) noexcept {
+  return XXH32(bytes.data(), bytes.size(), 0);
+}
 
 void xxh3_64::each(std::span<const std::string_view> keys, key_hash* out) const noexcept {
   with_seed(seed, [&](auto with) {
