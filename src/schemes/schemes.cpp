@@ -31,6 +31,8 @@ std::span<const scheme> schemes() noexcept {
     bloom_filters_scheme,
     bloomfilter_js_scheme,
     leveldb_scheme,
+    rocksdb_scheme,
+    rocksdb_4_scheme,
 #endif
   };
   return table;

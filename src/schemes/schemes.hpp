@@ -22,6 +22,8 @@ extern const scheme datasketches_scheme;
 extern const scheme bloom_filters_scheme;
 extern const scheme bloomfilter_js_scheme;
 extern const scheme leveldb_scheme;
+extern const scheme rocksdb_scheme;
+extern const scheme rocksdb_4_scheme;
 
 /// @throws error  invalid_argument: no bits, or probes outside 1 .. 255; too_large: more than `most_bits`
 void check_scheme_geometry(const geometry& g, std::uint64_t most_bits);

@@ -6,7 +6,7 @@ import unittest
 
 from support import CommandTest, keys, text
 
-SCHEMES = ["guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom", "datasketches", "bloom_filters", "bloomfilter_js", "leveldb"]
+SCHEMES = ["guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom", "datasketches", "bloom_filters", "bloomfilter_js", "leveldb", "rocksdb", "rocksdb_4"]
 ANIMALS = b"""dog cat giraffe fly mosquito horse eagle bird bison boar butterfly ant anaconda bear chicken dolphin donkey crow
 crocodile""".split()
 PROBES = b"""badger cow pig sheep bee wolf fox whale shark fish turkey duck dove deer elephant frog falcon goat gorilla
@@ -69,7 +69,7 @@ class Schemes(CommandTest):
 
     def test_plan_computes_the_parameters_of_a_filter_that_build_makes(self) -> None:
         for scheme in SCHEMES:
-            for options in ["-n", 1000, "-p", "1%"], ["-n", 30_000, "-p", "0.1%"], ["-n", 500, "-m", 8000], ["-n", 500, "-m", 8000, "-k", 3]:
+            for options in ["-n", 1000, "-p", "1%"], ["-n", 30_000, "-p", "0.1%"], ["-n", 500, "-m", 7680], ["-n", 500, "-m", 7680, "-k", 3]:
                 with self.subTest(scheme=scheme, options=options):
                     planned = self.bloomery("plan", "--json", "--scheme", scheme, *options).json
                     self.make_filter("f", keys(options[1]), "--scheme", scheme, *options, status=None)

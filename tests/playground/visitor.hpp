@@ -79,7 +79,7 @@ inline std::vector<json> all_kinds(std::uint64_t keys) {
     }
   }
   for (const bloomery::scheme& scheme : bloomery::schemes()) {
-    const std::uint64_t bits = has_whole_words(scheme) ? (8 * keys + 63) / 64 * 64 : 8 * keys + 5;
+    const std::uint64_t bits = has_whole_words(scheme) ? 512 * (keys / 64 | 1) : 8 * keys + 5;
     kinds.push_back({{"scheme", scheme.name}, {"capacity", keys}, {"bits", bits}, {"probes", 4}});
   }
   for (const char* layout : {"sliding", "sliding64"}) {

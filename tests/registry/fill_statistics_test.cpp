@@ -392,7 +392,7 @@ byte_array random_cells(std::uint64_t m, bool from_top, double density, std::mt1
 
 TEST(FillStatisticsOfSchemes, IsNothingForAnEmptyFilterAndExactlyOneForAFullOne) {
   for (const scheme& row : schemes()) {
-    for (const std::uint64_t m : {64u, 6400u}) {
+    for (const std::uint64_t m : {512u, 6656u}) {
       const params p = params_of_scheme(row.name, {m, 2});
       const byte_array empty(m / 8), full(m / 8, 0xFF);
 
@@ -427,7 +427,7 @@ TEST(FillStatisticsOfSchemes, IsHowOftenTheCellsOfRandomKeysAreAllSet) {
   std::mt19937_64 random(10);
   constexpr int queries = under_sanitizer ? 10'000 : 100'000;
   for (const scheme& row : schemes()) {
-    for (const geometry& g : {geometry{64, 2}, geometry{960, 3}, geometry{80'000, 4}}) {
+    for (const geometry& g : {geometry{512, 2}, geometry{1536, 3}, geometry{80'384, 4}}) {
       SCOPED_TRACE(testing::Message() << row.name << ", " << g.bits << " bits");
       const byte_array bytes = random_cells(g.bits, row.from_top, 0.55, random);
       std::uint64_t cells[4];
@@ -485,7 +485,7 @@ TEST(FillStatisticsOfSlices, AreThoseOfAllBytesAtOnce) {
     }
   }
   for (const scheme& one : schemes()) {
-    all.push_back(params_of_scheme(std::string(one.name), {has_whole_words(one) ? 700'032u : 700'013u, 3}));
+    all.push_back(params_of_scheme(std::string(one.name), {has_whole_words(one) ? 699'904u : 700'013u, 3}));
   }
   for (const params& p : all) {
     SCOPED_TRACE(p.layout + p.scheme);

@@ -30,11 +30,13 @@ TEST(Schemes, AreFoundByName) {
 
   EXPECT_EQ(names,
             "guava guava32 spark spark2 dcso bits_and_blooms pharo python perl redisbloom datasketches bloom_filters "
-            "bloomfilter_js leveldb ");
+            "bloomfilter_js leveldb rocksdb rocksdb_4 ");
   EXPECT_EQ(find_scheme("fortran"), nullptr);
 }
 
-std::uint32_t most_probes_of(const scheme& row) { return row.name == "leveldb" ? 30 : 255; }
+std::uint32_t most_probes_of(const scheme& row) {
+  return row.name == "leveldb" || row.name.starts_with("rocksdb") ? 30 : 255;
+}
 
 TEST(Schemes, RefuseInvalidCapacitiesRatesAndGeometries) {
   for (const scheme& row : schemes()) {
@@ -44,12 +46,12 @@ TEST(Schemes, RefuseInvalidCapacitiesRatesAndGeometries) {
       EXPECT_EQ(code_of([&] { row.geometry_for(1000, p); }), errc::invalid_argument) << p;
     }
     EXPECT_EQ(code_of([&] { row.check({0, 1}); }), errc::invalid_argument);
-    EXPECT_EQ(code_of([&] { row.check({64, 0}); }), errc::invalid_argument);
-    EXPECT_EQ(code_of([&] { row.check({64, 256}); }), errc::invalid_argument);
-    EXPECT_EQ(code_of([&] { row.check({~std::uint64_t{63}, 7}); }), errc::too_large);
-    EXPECT_NO_THROW(row.check({64, 1}));
-    EXPECT_NO_THROW(row.check({64, most_probes_of(row)}));
-    EXPECT_EQ(code_of([&] { row.check({64, most_probes_of(row) + 1}); }), errc::invalid_argument);
+    EXPECT_EQ(code_of([&] { row.check({512, 0}); }), errc::invalid_argument);
+    EXPECT_EQ(code_of([&] { row.check({512, 256}); }), errc::invalid_argument);
+    EXPECT_EQ(code_of([&] { row.check({~std::uint64_t{511}, 7}); }), errc::too_large);
+    EXPECT_NO_THROW(row.check({512, 1}));
+    EXPECT_NO_THROW(row.check({512, most_probes_of(row)}));
+    EXPECT_EQ(code_of([&] { row.check({512, most_probes_of(row) + 1}); }), errc::invalid_argument);
   }
 }
 
@@ -89,7 +91,7 @@ TEST(Schemes, RefuseSizesThatTheirSystemCannotAddressWithAHint) {
 
 TEST(Schemes, KeepEveryCellWithinTheFiltersBytes) {
   for (const scheme& row : schemes()) {
-    for (const std::uint64_t bits : {64u, 128u, 6400u, 65'536u}) {
+    for (const std::uint64_t bits : {512u, 1536u, 6656u, 66'048u}) {
       scheme_filter filter(row.name, {bits, most_probes_of(row)});
       for (int i = 0; i < 100; ++i) {
         for (const std::uint64_t cell : filter.positions("key" + std::to_string(i))) ASSERT_LT(cell, bits) << row.name;

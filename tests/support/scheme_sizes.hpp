@@ -6,14 +6,17 @@
 
 namespace bloomery_tests {
 
-/// Whether the filters of a scheme consist of whole bytes or words, so that 65 bits are refused.
-inline bool has_whole_words(const bloomery::scheme& row) {
+inline bool accepts(const bloomery::scheme& row, const bloomery::geometry& size) {
   try {
-    row.check({65, 1});
-    return false;
-  } catch (const bloomery::error&) {
+    row.check(size);
     return true;
+  } catch (const bloomery::error&) {
+    return false;
   }
 }
+
+/// Whether the filters of a scheme consist of whole bytes, words or lines, so that 65 bits are refused. All schemes
+/// accept an odd multiple of 512.
+inline bool has_whole_words(const bloomery::scheme& row) { return !accepts(row, {65, 1}); }
 
 }  // namespace bloomery_tests

@@ -1,0 +1,102 @@
+// Schemes rocksdb and rocksdb_4: their sizes, and their FPRs, compared with counted false positives.
+// tests/formats/rocksdb_test.cpp compares their bits with those of RocksDB.
+#include <bloomery/scheme.hpp>
+
+#include "schemes/scheme_filter.hpp"
+#include "support/test.hpp"
+
+namespace bloomery {
+namespace {
+
+using namespace bloomery_tests;
+
+// The sizes of RocksDB for 100,000 keys at 10 bits per key.
+TEST(Rocksdb, ChoosesTheFewestBitsPerKeyThatMeetTheTarget) {
+  EXPECT_EQ(find_scheme("rocksdb")->geometry_for(100'000, 0.01), (geometry{1954 * 512, 6}));
+  EXPECT_EQ(find_scheme("rocksdb_4")->geometry_for(100'000, 0.012), (geometry{1955 * 512, 6}));  // an odd number
+  EXPECT_EQ(find_scheme("rocksdb")->geometry_for(1, 0.01), (geometry{512, 1}));
+  for (const char* const name : {"rocksdb", "rocksdb_4"}) {
+    const scheme& row = *find_scheme(name);
+    for (const double target : {0.3, 0.02, 0.005})
+      EXPECT_LE(row.expected_fpr(row.geometry_for(5000, target), 5000), target);
+  }
+}
+
+// At most 100 bits per key. The FPR of rocksdb_4 does not fall below 0.1%, so lower targets have no effect on it.
+TEST(Rocksdb, HasASizeForTargetsThatItMisses) {
+  EXPECT_EQ(find_scheme("rocksdb")->geometry_for(1000, 1e-12), (geometry{196 * 512, 24}));
+  const geometry legacy = find_scheme("rocksdb_4")->geometry_for(1000, 1e-4);
+  EXPECT_NEAR(find_scheme("rocksdb_4")->expected_fpr(legacy, 1000), 2.5e-3, 5e-4);
+  EXPECT_LT(legacy.bits, 25'000u);
+}
+
+TEST(Rocksdb, RefusesSizesThatRocksdbDoesNotMake) {
+  const scheme& row = *find_scheme("rocksdb");
+  EXPECT_EQ(code_of([&] { row.check({512 + 64, 6}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { row.check({512, 31}); }), errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { row.check({std::uint64_t{1} << 35, 6}); }), errc::too_large);
+  EXPECT_NO_THROW(row.check({(std::uint64_t{1} << 35) - 512, 6}));
+  EXPECT_EQ(code_of([&] { row.geometry_for(std::uint64_t{1} << 36, 0.5); }), errc::too_large);
+  EXPECT_EQ(code_of([&] { row.geometry_for(10'000'000'000, 0.01); }), errc::too_large);
+  const scheme& legacy = *find_scheme("rocksdb_4");
+  EXPECT_EQ(code_of([&] { legacy.check({1024, 6}); }), errc::invalid_argument);  // an even number of lines
+  EXPECT_EQ(code_of([&] { legacy.check({(std::uint64_t{1} << 32) + 512, 6}); }), errc::too_large);
+  EXPECT_EQ(code_of([&] { legacy.geometry_for(1'000'000'000, 0.01); }), errc::too_large);
+}
+
+// Random keys, since the 32-bit hash is not uniform for numbered keys.
+class random_keys {
+ public:
+  std::string operator()() {
+    const std::uint64_t number = random_();
+    return {reinterpret_cast<const char*>(&number), sizeof number};
+  }
+
+ private:
+  std::mt19937_64 random_{1};
+};
+
+TEST(RocksdbRates, AreWhatIsMeasured) {
+  const struct {
+    const char* name;
+    geometry size;
+    int keys;
+    double bound;  // relative
+  } cases[] = {{"rocksdb", {512, 6}, 50, 0.03},
+               {"rocksdb", {5 * 512, 12}, 250, 0.03},
+               {"rocksdb", {64 * 512, 1}, 15'000, 0.03},
+               {"rocksdb", {99 * 512, 20}, 4000, 0.03},
+               {"rocksdb", {64 * 512, 8}, 5000, 0.03},
+               {"rocksdb", {7 * 512, 30}, 220, 0.03},
+               {"rocksdb_4", {512, 6}, 50, 0.05},
+               {"rocksdb_4", {5 * 512, 9}, 160, 0.05},
+               {"rocksdb_4", {65 * 512, 1}, 15'000, 0.05},
+               {"rocksdb_4", {99 * 512, 20}, 2000, 0.05},
+               {"rocksdb_4", {257 * 512, 6}, 13'000, 0.05},
+               {"rocksdb_4", {7 * 512, 30}, 70, 0.05}};
+  for (const auto& [name, size, keys, bound] : cases) {
+    const double expected = find_scheme(name)->expected_fpr(size, static_cast<std::uint64_t>(keys));
+    random_keys key;
+    double reported = 0;
+    double current = 0;
+    constexpr int most_filters = 40;
+    const int filters = std::clamp(200'000 / keys, 4, most_filters * 10);
+    const int queries = 2'000'000 / filters;
+    for (int round = 0; round < filters; ++round) {
+      scheme_filter filter(name, size);
+      for (int i = 0; i < keys; ++i) filter.insert(key());
+      for (int i = 0; i < queries; ++i) reported += filter.may_contain(key()) ? 1 : 0;
+      current += filter.rule.current_fpr(size, {.ones = filter.ones(), .beginning = filter.bytes}) / filters;
+    }
+    const double measured = reported / (1.0 * filters * queries);
+    SCOPED_TRACE(testing::Message() << name << ", " << size.bits << " bits, " << size.probes << " probes: expected "
+                                    << expected << ", current " << current << ", measured " << measured);
+
+    const double chance = 5 / std::sqrt(reported);
+    EXPECT_NEAR(expected / measured, 1, bound + chance);
+    EXPECT_NEAR(current / measured, 1, 0.02 + chance);
+  }
+}
+
+}  // namespace
+}  // namespace bloomery
