@@ -9,6 +9,7 @@
 #include "formats/sorted_table.hpp"
 #include "hash/crc32c.hpp"
 #include "hash/leveldb.hpp"
+#include "hash/xxh3_preview.hpp"
 #include "memory_file.hpp"
 #include "mutation.hpp"
 #include "require.hpp"
@@ -33,7 +34,9 @@ using bloomery_fuzz::put;
 using bloomery_fuzz::works;
 
 constexpr std::size_t footer_bytes = 48;
+constexpr std::size_t rocksdb_footer_bytes = 53;
 constexpr std::string_view name = "filter.leveldb.BuiltinBloomFilter2";
+constexpr std::string_view rocksdb_name = "fullfilter.rocksdb.BuiltinBloomFilter";
 
 byte_source source_of(const std::uint8_t* data, std::size_t size) {
   return {"fuzz", size, [=](std::uint64_t offset, std::span<std::uint8_t> into) {
@@ -42,6 +45,8 @@ byte_source source_of(const std::uint8_t* data, std::size_t size) {
             return into.size();
           }};
 }
+
+constexpr std::string_view some_keys[] = {"", "key-1", "other-20037", "hello", "\xFF", "a longer key than eight bytes"};
 
 // KeyMayMatch of LevelDB.
 bool may_match(std::span<const std::uint8_t> filter, std::string_view key) {
@@ -54,6 +59,31 @@ bool may_match(std::span<const std::uint8_t> filter, std::string_view key) {
   for (unsigned i = 0; i < probes; ++i, hash += step) {
     const std::size_t bit = hash % bits;
     if ((filter[bit / 8] >> bit % 8 & 1) == 0) return false;
+  }
+  return true;
+}
+
+// Whether RocksDB's filter has a key: FF 00 k 00 00, or k and the number of lines, after lines of 64 bytes.
+bool rocksdb_may_match(std::span<const std::uint8_t> filter, std::string_view key) {
+  const std::size_t lines = filter.size() / 64;
+  const std::uint8_t* const end = filter.data() + 64 * lines;
+  const auto has = [&](std::uint64_t line, std::uint32_t bit) {
+    return (filter[64 * line + bit / 8] >> bit % 8 & 1) != 0;
+  };
+  if (end[0] == 0xFF) {
+    const std::uint64_t hash = hashes::xxh3_preview(key);
+    const std::uint64_t line = (hash % (std::uint64_t{1} << 32)) * lines >> 32;
+    auto probe = static_cast<std::uint32_t>(hash >> 32);
+    for (unsigned i = 0; i < end[2]; ++i, probe *= 0x9E3779B9) {
+      if (!has(line, probe >> 23)) return false;
+    }
+    return true;
+  }
+  std::uint32_t hash = hashes::leveldb_32(key, 0xBC9F1D34, hashes::last_bytes::are_signed);
+  const std::uint64_t line = hash % lines;
+  const std::uint32_t step = std::rotr(hash, 17);
+  for (unsigned i = 0; i < end[0]; ++i, hash += step) {
+    if (!has(line, hash % 512)) return false;
   }
   return true;
 }
@@ -123,16 +153,27 @@ void check_filters(const leveldb_table& table, const byte_source& source) {
 }
 
 void compare(const leveldb_table& table, const byte_source& source) {
-  if (table.of_rocksdb()) {
-    require(64 * table.of_rocksdb()->lines <= 22 * source.bytes, "lines are in the file");
-    require(table.of_rocksdb()->ones <= 512 * table.of_rocksdb()->lines, "set bits are bits");
+  if (const auto& found = table.of_rocksdb()) {
+    require(64 * found->lines <= 22 * source.bytes, "lines are in the file");
+    require(found->ones <= 512 * found->lines, "set bits are bits");
+    if (!table.no_lookups().empty()) {
+      require(!works([&] { table.may_contain("key-1"); }), "a table without whole keys throws");
+      return;
+    }
+    const table_footer footer = read_table_footer(source);
+    const auto place = find_block(read_block(source, footer, footer.metaindex, ""), source, rocksdb_name);
+    const table_block filter = read_block(source, footer, place.value(), "");
+    require(filter.bytes.size() == 64 * found->lines + 5, "a filter has whole lines");
+    for (const std::string_view key : some_keys)
+      require(table.may_contain(key) == rocksdb_may_match(filter.bytes, key), "a key is found as by RocksDB");
+    return;
   }
   if (!table.no_lookups().empty()) {
     require(!works([&] { table.may_contain("key-1"); }), "a table without an index throws");
     return;
   }
   const plain_table plain = read_plainly(source);
-  for (const std::string_view key : {"", "key-1", "other-20037", "hello", "\xFF", "a longer key than eight bytes"})
+  for (const std::string_view key : some_keys)
     require(table.may_contain(key) == plain.may_contain(source, key, table.all_filters_because().empty()),
             "a key is found as by LevelDB, or by all filters");
 }
@@ -168,6 +209,9 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
       *at = static_cast<std::uint8_t>(random.below(256));
   }
   if (random.often(10)) bloomery_fuzz::mutate_field(data + blocks + random.below(footer_bytes - 16));
+  const bool is_rocksdb = system_of_table(source_of(data, size)) == table_system::rocksdb;
+  if (is_rocksdb && size >= rocksdb_footer_bytes && random.often(70))
+    data[size - rocksdb_footer_bytes] = static_cast<std::uint8_t>(table_checksum::none);
   const auto seal = [&](const block_handle& block) {
     if (block.offset > size || block.bytes > size - block.offset || size - block.offset - block.bytes < 5) return;
     const std::span<const std::uint8_t> bytes(data + block.offset, block.bytes + 1);

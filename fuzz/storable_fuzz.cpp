@@ -25,8 +25,8 @@ using namespace bloomery;
 const std::string path = "x.storable";
 
 formats::head head_of(std::span<const std::uint8_t> file) {
-  return {file.first(std::min(file.size(), formats::head::most_bytes)), file.empty() ? std::uint8_t{0} : file.back(),
-          file.size(), path};
+  return {file.first(std::min(file.size(), formats::head::most_bytes)),
+          file.last(std::min(file.size(), formats::head::most_last)), file.size(), path};
 }
 
 std::optional<formats::stored_layer> read(std::span<const std::uint8_t> file) {

@@ -22,14 +22,14 @@ std::unique_ptr<filter_handle> open_column(const named_filter& wanted) {
 }
 
 std::unique_ptr<filter_handle> open_table(const named_filter& wanted) {
-  if (wanted.takes_layers) {
-    leveldb_table table = leveldb_table::open(wanted.name);
-    if (!wanted.quiet && !table.all_filters_because().empty())
-      say(wanted.name + ": note: keys are looked up in all filters of the table: " + table.all_filters_because());
-    return make_handle(std::move(table));
+  leveldb_table table = leveldb_table::open(wanted.name);
+  if (!wanted.takes_layers && !table.of_rocksdb()) {
+    throw error(errc::incompatible, {"a LevelDB table has a filter per range of its data", wanted.name, "", "",
+                                     "use it with check, info or verify"});
   }
-  throw error(errc::incompatible, {"a LevelDB table has a filter per range of its data", wanted.name, "", "",
-                                   "use it with check, info or verify"});
+  if (!wanted.quiet && !table.all_filters_because().empty())
+    say(wanted.name + ": note: keys are looked up in all filters of the table: " + table.all_filters_because());
+  return make_handle(std::move(table));
 }
 
 constexpr container_kind kinds[] = {{.format = "parquet",
@@ -39,7 +39,7 @@ constexpr container_kind kinds[] = {{.format = "parquet",
                                      .open = open_column,
                                      .info = info_of_parquet},
                                     {.format = "leveldb_table",
-                                     .name = "a LevelDB table",
+                                     .name = "a table of LevelDB or RocksDB",
                                      .has_columns = false,
                                      .is_one = is_leveldb_table,
                                      .open = open_table,

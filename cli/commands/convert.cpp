@@ -126,8 +126,8 @@ imported import_any(const import_options& options) {
                 {"this is not a Parquet file", options.file, "", "", "leave out --column and --row-group"});
   }
   if (container != nullptr) {
-    throw error(errc::incompatible, {"the file contains many filters", options.file, "a file of one filter",
-                                     container->name, "use it with check, info or verify"});
+    const any_filter filter = container->open({.name = options.file})->copy();
+    return {filter.clone(), filter.parameters(), container->format, ""};
   }
   imported result{import_filter(options.file, options.format), {}, "", ""};
   result.parameters = result.filter.parameters();
@@ -184,7 +184,8 @@ exit_status export_file(const export_options& options) {
       open_handle({.name = options.filter, .quiet = options.quiet, .facts_only = true});
   const any_filter& filter = *handle->local();
   const file_format& format = *find_file_format(options.format);
-  std::string note = filter.opened_from()->metadata;
+  const file_info* const from = filter.opened_from();  // null: copied from a table
+  std::string note = from == nullptr ? "" : from->metadata;
   const bool drops_note = !note.empty() && !format.has_metadata;
   if (drops_note) note.clear();
   if (stop_signal() != 0) throw interrupted();

@@ -107,6 +107,18 @@ void describe(json& object, std::string& text, const leveldb_table& table, bool 
   if (table.no_lookups().empty()) describe_lookups(object, text, table, filters, all.mean_fpr);
 }
 
+// The keys and the FPR that the bits of a table of RocksDB show.
+void describe_rate(json& object, std::string& text, const std::string& path) {
+  const filter_facts facts = make_handle(leveldb_table::open(path))->info(info_depth::bits);
+  const estimate keys = facts.fill->estimated_keys.value_or(estimate{});
+  const double rate = facts.fill->current_fpr;
+  object.update({{"estimated_keys", number_or_null(keys.value)},
+                 {"estimated_keys_sigma", number_or_null(keys.sigma)},
+                 {"rate_now", rate}});
+  text += line_of("keys", std::isfinite(keys.value) ? keys_text(keys, "key") : "all bits are set");
+  text += line_of("FPR", rate_text(rate));
+}
+
 void describe(json& object, std::string& text, const rocksdb_filter& filter) {
   const std::uint64_t bits = 512 * filter.lines;
   const double fill = fill_ratio(filter.ones, bits);
@@ -130,10 +142,13 @@ exit_status info_of_leveldb(const container_info_options& options) {
   std::string text = line_of("filter", printable(options.file));
   text += line_of("format",
                   fmt::format("{}, filter policy {}", is_rocksdb ? "rocksdb_table" : "leveldb_table", table.policy()));
-  if (is_rocksdb)
+  if (is_rocksdb) {
     describe(object, text, *table.of_rocksdb());
-  else
-    describe(object, text, table, options.json);
+    if (table.no_lookups().empty()) describe_rate(object, text, options.file);
+    object["has_checksums"] = table.has_checksums();
+    if (!table.has_checksums()) text += line_of("checksums", "none: damage is not noticed");
+  }
+  if (!is_rocksdb) describe(object, text, table, options.json);
   object["no_lookups"] = table.no_lookups().empty() ? json(nullptr) : json(table.no_lookups());
   if (!table.no_lookups().empty()) text += line_of("lookups", "impossible: " + printable(table.no_lookups()));
   output out(STDOUT_FILENO, "standard output");

@@ -119,7 +119,8 @@ combined combine(const combine_options& options, const operation& how) {
     if (const redis_filter* shared = redis::shared_filter_of(*first)) all.like->shards = shared->parameters().shards;
     if (p.key_check != 0) all.like->filter.secret = secret_of(options.secret);
   }
-  if (!on_servers) all.note = first->local()->opened_from()->metadata;
+  const file_info* const from = on_servers ? nullptr : first->local()->opened_from();  // null: copied from a table
+  if (from != nullptr) all.note = from->metadata;
   if (how.intersects) all.common_keys = all.filter.estimated_keys();
   for (std::size_t i = 1; i < options.filters.size(); ++i) {
     if (stop_signal() != 0) throw interrupted();
@@ -127,7 +128,8 @@ combined combine(const combine_options& options, const operation& how) {
     std::optional<any_filter> copy;  // for filters on servers, or if the count must be estimated
     const any_filter* bits = next->local();
     const std::string name = shown_name(options.filters[i]);
-    if (bits == nullptr || !bits->opened_from()->clean) bits = &copy.emplace(copy_of(*next, name));
+    if (bits == nullptr || (bits->opened_from() != nullptr && !bits->opened_from()->clean))
+      bits = &copy.emplace(copy_of(*next, name));
     check_compatible(first_name, p, name, bits->parameters());
     if (!how.intersects) {
       all.filter.merge(*bits);

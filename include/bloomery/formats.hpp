@@ -27,8 +27,8 @@ struct file_format {
   bool has_metadata;         ///< a file may contain the user's own bytes
 };
 
-/// All formats: guava, spark, dcso, bits_and_blooms, redisbloom, redisbloom_chunks, datasketches, leveldb, perl, and
-/// those that the program added (added_formats.hpp).
+/// All formats: guava, spark, dcso, bits_and_blooms, redisbloom, redisbloom_chunks, datasketches, leveldb, rocksdb,
+/// perl, and those that the program added (added_formats.hpp).
 ///
 /// Example:
 ///     for (const file_format& format : file_formats()) assert(find_file_format(format.name) == &format);
@@ -44,9 +44,9 @@ const file_format* find_file_format(std::string_view name) noexcept;
 /// The names of all formats, for messages: "guava, spark, dcso, bits_and_blooms, redisbloom, ...".
 std::string file_format_names();
 
-/// The format of a file, found by its content; null for files of bloomery, for unknown files and for those of format
-/// leveldb. Only redisbloom has a long signature, but each format determines the length of the file from numbers in its
-/// first bytes.
+/// The format of a file, found by its content; null for files of bloomery, for unknown files and for those of formats
+/// leveldb and rocksdb. Only redisbloom has a long signature, but each format determines the length of the file from
+/// numbers in its first bytes.
 /// @throws error  not_found, not_permitted, not_a_filter (a directory), io
 ///
 /// Example:
@@ -58,11 +58,11 @@ std::string file_format_names();
 const file_format* recognize_format(const std::string& path);
 
 /// Opens a filter file of another system for reading. Files with bloomery's order of bytes (dcso, datasketches,
-/// leveldb) are mapped; others are read into memory. An empty filter of datasketches has no bytes to map, and takes
-/// memory only once a clone takes keys. clone() makes a copy that takes keys. opened_from()->format has the name of the
+/// leveldb, rocksdb) are mapped; others are read into memory. An empty filter of datasketches has no bytes to map, and
+/// takes memory only once a clone takes keys. clone() makes a copy that takes keys. opened_from()->format names the
 /// format. The count of keys is an estimate. The capacity is 0, which means unknown, if the format does not store it.
 ///
-/// @param format  a name in file_formats(), as leveldb requires; empty: the format is recognized
+/// @param format  a name in file_formats(), as leveldb and rocksdb require; empty: the format is recognized
 /// @throws error  as recognize_format(); invalid_argument: no such format; not_a_filter: none is recognized;
 ///                damaged: not a file of `format`; too_large: more than the machine's memory, or than an added format
 ///                allows; incompatible: a filter that has grown and has several layers (open_filter() opens it), or of

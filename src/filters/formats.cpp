@@ -43,9 +43,11 @@ registry& all() {
 formats::head head_of(const posix::opened& file, const std::string& path) {
   std::array<std::uint8_t, formats::head::most_bytes> bytes;
   const std::size_t read = posix::read_at(file.file.get(), bytes, 0, path);
-  std::uint8_t last_byte = 0;
-  if (file.bytes > 0) posix::read_at(file.file.get(), {&last_byte, 1}, file.bytes - 1, path);
-  return {std::span(bytes).first(read), last_byte, file.bytes, path};
+  std::array<std::uint8_t, formats::head::most_last> last;
+  const auto known = static_cast<std::size_t>(std::min<std::uint64_t>(last.size(), file.bytes));
+  const auto end = std::span(last).first(known);
+  const std::size_t found = posix::read_at(file.file.get(), end, file.bytes - known, path);
+  return {std::span(bytes).first(read), end.first(found), file.bytes, path};
 }
 
 void read_exactly(const posix::opened& file, std::span<std::uint8_t> into, std::uint64_t at, const std::string& path) {

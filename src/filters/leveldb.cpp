@@ -7,6 +7,8 @@
 #include <bloomery/scheme.hpp>
 
 #include "filters/container_handle.hpp"
+#include "filters/read_only_handle.hpp"
+#include "filters/rocksdb_table.hpp"
 #include "filters/slices.hpp"
 #include "formats/leveldb_manifest.hpp"
 #include "formats/sorted_table.hpp"
@@ -15,7 +17,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <random>
 #include <span>
 #include <utility>
@@ -24,13 +25,9 @@ namespace bloomery {
 namespace {
 
 constexpr std::string_view leveldb_name = "filter.leveldb.BuiltinBloomFilter2";
-constexpr std::string_view rocksdb_name = "fullfilter.rocksdb.BuiltinBloomFilter";
 constexpr std::uint32_t most_probes = 30;  // more mean another encoding to LevelDB, which then reports every key
-constexpr std::uint64_t line_bytes = 64;
 
 const scheme& leveldb() { return *find_scheme("leveldb"); }
-
-// ---- LevelDB --------------------------------------------------------------------------------------------------------
 
 // The size of a filter as CreateFilter returned it. LevelDB does not use a filter of a single byte.
 geometry size_of(std::span<const std::uint8_t> filter) {
@@ -74,46 +71,6 @@ double relative_rate(const formats::filter_block& filters, std::span<const level
   return hits < least_hits ? 1 : hits / independent;
 }
 
-// ---- RocksDB --------------------------------------------------------------------------------------------------------
-
-// After the lines: FF 00 k 00 00, or for format_version 4 and before, k and the number of lines, u32.
-rocksdb_filter rocksdb_filter_of(std::span<const std::uint8_t> filter, const std::string& path) {
-  constexpr std::size_t end_bytes = 5;
-  rocksdb_filter found;
-  if (filter.size() >= end_bytes && (filter.size() - end_bytes) % line_bytes == 0) {
-    const auto end = filter.last(end_bytes);
-    found.lines = (filter.size() - end_bytes) / line_bytes;
-    std::uint32_t lines;
-    std::memcpy(&lines, end.data() + 1, sizeof lines);
-    found.is_legacy = end[0] >= 1 && end[0] <= 127 && lines == found.lines;
-    if (found.is_legacy) found.probes = end[0];
-    if (end[0] == 0xFF && end[1] == 0 && end[2] >= 1 && end[2] <= most_probes && end[3] == 0 && end[4] == 0)
-      found.probes = end[2];
-  }
-  if (found.probes == 0) {
-    throw error(errc::incompatible, {"unknown kind of filter of RocksDB", path, "a Bloom filter with lines of 64 bytes",
-                                     std::to_string(filter.size()) + " other bytes", hint::none});
-  }
-  found.ones = count_ones(filter.first(filter.size() - end_bytes));
-  return found;
-}
-
-// The place of the filter block in the metaindex.
-formats::block_handle find_filter(const formats::byte_source& source, const formats::table_footer& footer,
-                                  std::string_view name) {
-  const formats::table_block metaindex = formats::read_block(source, footer, footer.metaindex, "metaindex block");
-  std::optional<formats::block_handle> found;
-  std::string others;
-  formats::each_entry(metaindex.bytes, source, "metaindex block", [&](const formats::block_entry& e) {
-    if (e.key == name) found = formats::handle_of(e.value, source, "filter block");
-    const std::string_view start = e.key.substr(0, 100);  // a block of long keys would take quadratic time
-    if (others.size() < 200 && start.find("filter") != start.npos) (others += others.empty() ? "" : ", ") += start;
-  });
-  if (found) return *found;
-  throw error(errc::not_found, {"the table has no Bloom filter of this kind", source.path, std::string(name),
-                                others.empty() ? "no filter" : others, hint::none});
-}
-
 }  // namespace
 
 bool is_leveldb_table(const std::string& path) {
@@ -127,6 +84,8 @@ struct leveldb_table::impl {
   std::optional<formats::filter_block> filters;
   std::optional<formats::table_index> index;
   std::optional<rocksdb_filter> of_rocksdb;
+  std::optional<any_filter> rocksdb;  // its bits
+  bool has_checksums = true;
   std::optional<error> no_lookups;
   std::string no_lookups_text;
   std::string all_filters_because;
@@ -151,19 +110,23 @@ leveldb_table leveldb_table::open(const std::string& path, leveldb_order order) 
   const posix::opened file = posix::open_regular(path, false);
   const formats::byte_source source = formats::source_of(file, path);
   const formats::table_footer footer = formats::read_table_footer(source);
-  const bool is_rocksdb = footer.system == formats::table_system::rocksdb;
-  const std::string_view name = is_rocksdb ? rocksdb_name : leveldb_name;
   auto result = std::make_unique<impl>();
   result->file_bytes = file.bytes;
-  result->policy = name.substr(name.find('.') + 1);
-  formats::table_block block = formats::read_block(source, footer, find_filter(source, footer, name), "filter block");
-  if (is_rocksdb) {
-    result->of_rocksdb = rocksdb_filter_of(block.bytes, path);
-    result->no_lookups = error(errc::incompatible, {"the keys of a RocksDB table cannot be looked up", path, "", "",
-                                                    "RocksDB hashes them by a preview of XXH3"});
-    result->no_lookups_text = result->no_lookups->what();
+  result->has_checksums = footer.checksum != formats::table_checksum::none;
+  if (footer.system == formats::table_system::rocksdb) {
+    rocksdb_table table = read_rocksdb_table(source, footer);
+    result->policy = std::move(table.policy);
+    result->of_rocksdb = table.facts;
+    result->rocksdb = std::move(table.filter);
+    if (!table.no_lookups.empty()) result->no_lookups = error(errc::incompatible, {table.no_lookups, path, "", "", ""});
+    result->no_lookups_text = std::move(table.no_lookups);
     return leveldb_table(std::move(result));
   }
+  const formats::table_block metaindex = formats::read_block(source, footer, footer.metaindex, "metaindex block");
+  const auto place = formats::find_block(metaindex, source, leveldb_name);
+  if (!place) formats::refuse_without_filter(metaindex, source, leveldb_name);
+  result->policy = leveldb_name.substr(leveldb_name.find('.') + 1);
+  formats::table_block block = formats::read_block(source, footer, *place, "filter block");
   result->filters.emplace(std::move(block.bytes), source);
   for (std::uint64_t i = 0; i < result->filters->size(); ++i) {
     if (size_of(result->filters->filter(i)).bits > 0) result->filters_with_bits.push_back(i);
@@ -187,6 +150,7 @@ leveldb_table::~leveldb_table() = default;
 std::uint64_t leveldb_table::file_bytes() const noexcept { return impl_->file_bytes; }
 const std::string& leveldb_table::policy() const noexcept { return impl_->policy; }
 const std::optional<rocksdb_filter>& leveldb_table::of_rocksdb() const noexcept { return impl_->of_rocksdb; }
+bool leveldb_table::has_checksums() const noexcept { return impl_->has_checksums; }
 const std::string& leveldb_table::no_lookups() const noexcept { return impl_->no_lookups_text; }
 
 const std::string& leveldb_table::all_filters_because() const noexcept { return impl_->all_filters_because; }
@@ -216,6 +180,7 @@ std::vector<leveldb_filter> leveldb_table::filters() const {
 
 bool leveldb_table::may_contain(std::string_view key) const {
   if (impl_->no_lookups) throw error(*impl_->no_lookups);
+  if (impl_->rocksdb) return impl_->rocksdb->may_contain(key);
   const formats::filter_block& filters = *impl_->filters;
   const auto in_filter_of = [&](std::uint64_t block) {
     const std::uint64_t number = block / filters.range_bytes();
@@ -275,6 +240,10 @@ class leveldb_handle final : public container_handle {
 
 std::unique_ptr<filter_handle> make_handle(leveldb_table table) {
   static_cast<void>(table.may_contain({}));  // throws if lookups are impossible
+  if (table.impl_->rocksdb) {
+    return make_read_only_handle(std::move(*table.impl_->rocksdb),
+                                 {.bytes = table.file_bytes(), .format = "rocksdb_table"});
+  }
   return std::make_unique<leveldb_handle>(std::move(table));
 }
 

@@ -198,6 +198,27 @@ class in_place_handle final : public handle_of_any_filter {
   std::string path_;
 };
 
+class read_only_handle final : public handle_of_bits {
+ public:
+  read_only_handle(any_filter filter, file_facts file)
+      : handle_of_bits(false), filter_(std::move(filter)), file_(std::move(file)) {}
+
+  filter_facts info(info_depth depth) override {
+    filter_facts facts = handle_of_bits::info(depth);
+    facts.file = file_;
+    return facts;
+  }
+
+ protected:
+  const any_filter& bits() const noexcept override { return filter_; }
+
+  std::uint64_t insert_some(key_span, std::uint8_t*) override { detail::refuse_writing(); }
+
+ private:
+  any_filter filter_;
+  file_facts file_;
+};
+
 class whole_file_handle final : public handle_of_any_filter {
  public:
   explicit whole_file_handle(file_edit edit) : handle_of_any_filter(true), edit_(std::move(edit)) {}
@@ -358,6 +379,10 @@ class scalable_handle final : public filter_handle {
 std::unique_ptr<filter_handle> make_handle(any_filter filter) {
   const bool writable = filter.is_writable();
   return std::make_unique<in_place_handle>(std::move(filter), writable);
+}
+
+std::unique_ptr<filter_handle> make_read_only_handle(any_filter filter, file_facts file) {
+  return std::make_unique<read_only_handle>(std::move(filter), std::move(file));
 }
 
 std::unique_ptr<filter_handle> make_handle(rebuilding_filter filter, std::string path) {

@@ -43,20 +43,30 @@ struct stored_layer {
   std::uint64_t keys = 0;  ///< as counted by the other system
 };
 
-/// The beginning and the last byte of a file. Numbers beyond its end are 0, so readers check the length once they know
+/// The beginning and the last bytes of a file. Numbers beyond its end are 0, so readers check the length once they know
 /// it.
 class head {
  public:
   static constexpr std::size_t most_bytes = 4096;  ///< redisbloom_chunks needs 53 for each layer
 
-  /// @param last_byte  of the file
-  head(std::span<const std::uint8_t> bytes, std::uint8_t last_byte, std::uint64_t file_bytes, std::string path);
+  static constexpr std::size_t most_last = 8;
+
+  /// @param last  the last bytes of the file: most_last, or all of them
+  head(std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> last, std::uint64_t file_bytes,
+       std::string path);
 
   std::uint64_t file_bytes() const { return file_bytes_; }
-  std::uint8_t last_byte() const { return last_byte_; }
+  std::uint8_t last_byte() const { return last_.back(); }
   const std::string& path() const { return path_; }
   std::span<const std::uint8_t> bytes() const {
     return std::span(bytes_).first(static_cast<std::size_t>(std::min<std::uint64_t>(most_bytes, file_bytes_)));
+  }
+
+  /// The last N bytes. Requires a file of at least N bytes.
+  template <std::size_t N>
+  std::span<const std::uint8_t, N> last() const {
+    static_assert(N <= most_last);
+    return std::span(last_).template last<N>();
   }
 
   std::uint8_t byte(std::size_t at) const { return bytes_[at]; }
@@ -81,7 +91,7 @@ class head {
   }
 
   std::array<std::uint8_t, most_bytes> bytes_{};
-  std::uint8_t last_byte_;
+  std::array<std::uint8_t, most_last> last_{};
   std::uint64_t file_bytes_;
   std::string path_;
 };
@@ -129,6 +139,7 @@ extern const format_row redisbloom_row;
 extern const format_row redisbloom_chunks_row;
 extern const format_row datasketches_row;
 extern const format_row leveldb_row;
+extern const format_row rocksdb_row;
 extern const format_row perl_row;
 
 constexpr std::uint64_t words_for(std::uint64_t bits) { return bits / 64 + (bits % 64 != 0); }

@@ -12,9 +12,12 @@ constexpr std::uint64_t most_metadata = std::uint64_t{1} << 20;  // as in files 
 
 }  // namespace
 
-head::head(std::span<const std::uint8_t> bytes, std::uint8_t last_byte, std::uint64_t file_bytes, std::string path)
-    : last_byte_(last_byte), file_bytes_(file_bytes), path_(std::move(path)) {
+head::head(std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> last, std::uint64_t file_bytes,
+           std::string path)
+    : file_bytes_(file_bytes), path_(std::move(path)) {
   std::copy_n(bytes.begin(), std::min(bytes.size(), bytes_.size()), bytes_.begin());
+  const std::size_t known = std::min(last.size(), last_.size());
+  std::copy_n(last.end() - static_cast<std::ptrdiff_t>(known), known, last_.end() - static_cast<std::ptrdiff_t>(known));
 }
 
 void head::refuse(std::string what, std::string expected, std::string found) const {
@@ -39,8 +42,8 @@ void head::check_length(std::uint64_t bits_at, std::uint64_t words, bool has_met
 
 std::span<const format_row> format_rows() noexcept {
   static const format_row rows[] = {
-      guava_row,        spark_row,   dcso_row, bits_and_blooms_row, redisbloom_row, redisbloom_chunks_row,
-      datasketches_row, leveldb_row, perl_row,
+      guava_row,   spark_row,   dcso_row, bits_and_blooms_row, redisbloom_row, redisbloom_chunks_row, datasketches_row,
+      leveldb_row, rocksdb_row, perl_row,
   };
   return rows;
 }

@@ -63,7 +63,9 @@ std::vector<stored_layer> read_layers(const head& file, std::span<const std::uin
   const std::uint64_t hashes = integer(file, "num_hash_funcs", object.number("num_hash_funcs"));
   file.check_range("num_hash_funcs", hashes, salts.size(), salts.size());
   const std::uint64_t keys = integer(file, "key_count", object.number("key_count"));
-  if (!std::ranges::equal(object.bytes("blankvec"), blank)) file.refuse("blankvec", "4 zero bytes", "other bytes");
+  const auto& blankvec = object.bytes("blankvec");
+  if (!std::equal(blankvec.begin(), blankvec.end(), std::begin(blank), std::end(blank)))
+    file.refuse("blankvec", "4 zero bytes", "other bytes");
   bool are_of_seed_0 = true;
   for (std::uint32_t i = 0; i < salts.size(); ++i) are_of_seed_0 = are_of_seed_0 && salts[i] == salt_of_seed_0(i);
   if (!are_of_seed_0) p.extra = salt_list{std::move(salts)};
@@ -82,8 +84,7 @@ std::vector<stored_layer> read_layers(const head& file, std::span<const std::uin
 }
 
 bool has_signature(const head& file) {
-  return std::ranges::equal(file.bytes().first(std::min<std::size_t>(4, file.bytes().size())),
-                            std::span(head_of_network_order).first(4));
+  return file.bytes().size() >= 4 && std::equal(file.bytes().begin(), file.bytes().begin() + 4, head_of_network_order);
 }
 
 // ---- writing --------------------------------------------------------------------------------------------------------

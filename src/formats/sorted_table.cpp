@@ -2,10 +2,12 @@
 #include "formats/sorted_table.hpp"
 
 #include <bloomery/error.hpp>
+#include <bloomery/hash.hpp>
 
 #include "formats/snappy.hpp"
 #include "formats/varint.hpp"
 #include "hash/crc32c.hpp"
+#include "hash/xxh32.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,9 +23,10 @@ constexpr std::size_t handles_bytes = 40;
 constexpr std::size_t leveldb_footer_bytes = handles_bytes + 8;          // handles, magic number
 constexpr std::size_t rocksdb_footer_bytes = 1 + handles_bytes + 4 + 8;  // checksum, handles, version, magic number
 constexpr std::uint32_t last_rocksdb_version = 5;
-constexpr std::uint8_t crc32c_of_rocksdb = 1;
-constexpr std::uint64_t trailer_bytes = 5;  // compression and checksum of a block
-constexpr std::size_t internal_bytes = 8;   // a database appends u8 type and u56 sequence number to each key
+constexpr std::uint8_t last_checksum = 4;
+constexpr std::uint32_t factor_of_compression = 0x6B9083D9;  // in checksums of kind xxh3
+constexpr std::uint64_t trailer_bytes = 5;                   // compression and checksum of a block
+constexpr std::size_t internal_bytes = 8;  // a database appends u8 type and u56 sequence number to each key
 constexpr std::uint8_t most_range_log2 = 32;
 
 [[noreturn]] void damaged(const byte_source& source, std::string what, std::string expected, std::string found) {
@@ -88,11 +91,15 @@ table_footer read_table_footer(const byte_source& source) {
   }
   table_footer footer{.system = *system, .data_bytes = source.bytes - bytes.size()};
   source.read_all(footer.data_bytes, bytes);
-  footer.has_crc32c = !is_rocksdb || bytes[0] == crc32c_of_rocksdb;
+  footer.checksum = is_rocksdb ? table_checksum{bytes[0]} : table_checksum::crc32c;
   if (is_rocksdb) footer.version = number_at<std::uint32_t>(bytes, 1 + handles_bytes);
   if (footer.version > last_rocksdb_version) {
     incompatible(source, "unknown format_version of RocksDB", "at most " + std::to_string(last_rocksdb_version),
                  std::to_string(footer.version));
+  }
+  if (is_rocksdb && bytes[0] > last_checksum) {
+    incompatible(source, "unknown checksum of RocksDB", "kind 0 to " + std::to_string(last_checksum),
+                 std::to_string(bytes[0]));
   }
   std::span<const std::uint8_t> handles = bytes.subspan(is_rocksdb ? 1 : 0, handles_bytes);
   const auto metaindex = take_handle(handles);
@@ -105,17 +112,37 @@ table_footer read_table_footer(const byte_source& source) {
   return footer;
 }
 
+namespace {
+
+// The checksum of a block and the byte after it, the kind of compression. Requires a kind other than none.
+std::uint32_t checksum_of(std::span<const std::uint8_t> bytes, table_checksum kind) {
+  switch (kind) {
+    case table_checksum::none:
+    case table_checksum::crc32c: break;
+    case table_checksum::xxh32: return hashes::xxh32(bytes);
+    case table_checksum::xxh64: return static_cast<std::uint32_t>(xxh64{}(text_of(bytes)).hash64);
+    case table_checksum::xxh3:
+      return static_cast<std::uint32_t>(xxh3_64{}(text_of(bytes.first(bytes.size() - 1))).hash64) ^
+             bytes.back() * factor_of_compression;
+  }
+  return hashes::masked_crc32c(bytes);
+}
+
+}  // namespace
+
 table_block read_block(const byte_source& source, const table_footer& footer, const block_handle& handle,
                        const char* what) {
   check_within(source, footer, handle, what);
   table_block block;
   block.bytes.resize(handle.bytes + trailer_bytes);
   source.read_all(handle.offset, block.bytes);
-  const auto checksum = number_at<std::uint32_t>(block.bytes, handle.bytes + 1);
-  const std::uint32_t computed = hashes::masked_crc32c(std::span(block.bytes).first(handle.bytes + 1));
-  if (footer.has_crc32c && checksum != computed) {
-    damaged(source, std::string("the checksum of the ") + what + " is wrong", std::to_string(checksum),
-            std::to_string(computed));
+  if (footer.checksum != table_checksum::none) {
+    const auto checksum = number_at<std::uint32_t>(block.bytes, handle.bytes + 1);
+    const std::uint32_t computed = checksum_of(std::span(block.bytes).first(handle.bytes + 1), footer.checksum);
+    if (checksum != computed) {
+      damaged(source, std::string("the checksum of the ") + what + " is wrong", std::to_string(checksum),
+              std::to_string(computed));
+    }
   }
   const std::uint8_t compression = block.bytes[handle.bytes];
   block.compression = block_compression{compression};
@@ -151,6 +178,24 @@ void each_entry(std::span<const std::uint8_t> block, const byte_source& source, 
     key += end;
     work({*shared == 0 ? end : std::string_view(key), value, *shared == 0});
   }
+}
+
+std::optional<block_handle> find_block(const table_block& metaindex, const byte_source& source, std::string_view name) {
+  std::optional<block_handle> found;
+  each_entry(metaindex.bytes, source, "metaindex block", [&](const block_entry& e) {
+    if (e.key == name) found = handle_of(e.value, source, "block that the metaindex names");
+  });
+  return found;
+}
+
+void refuse_without_filter(const table_block& metaindex, const byte_source& source, std::string_view name) {
+  std::string others;
+  each_entry(metaindex.bytes, source, "metaindex block", [&](const block_entry& e) {
+    const std::string_view start = e.key.substr(0, 100);  // a block of long keys would take quadratic time
+    if (others.size() < 200 && start.find("filter") != start.npos) (others += others.empty() ? "" : ", ") += start;
+  });
+  throw error(errc::not_found, {"the table has no Bloom filter of this kind", source.path, std::string(name),
+                                others.empty() ? "no filter" : others, hint::none});
 }
 
 block_handle handle_of(std::span<const std::uint8_t> value, const byte_source& source, const char* what) {

@@ -30,6 +30,9 @@ namespace bloomery::formats {
 
 enum class table_system : std::uint8_t { leveldb, rocksdb };
 
+/// The checksum of a block and its compression: the numbers of RocksDB. LevelDB has CRC-32C.
+enum class table_checksum : std::uint8_t { none = 0, crc32c = 1, xxh32 = 2, xxh64 = 3, xxh3 = 4 };
+
 struct block_handle {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;  ///< without compression and checksum
@@ -37,8 +40,8 @@ struct block_handle {
 
 struct table_footer {
   table_system system{};
-  std::uint32_t version = 0;     ///< format_version of RocksDB
-  bool has_crc32c = false;       ///< blocks have this checksum; other checksums of RocksDB are not verified
+  std::uint32_t version = 0;  ///< format_version of RocksDB
+  table_checksum checksum{};
   std::uint64_t data_bytes = 0;  ///< all blocks end before this offset
   block_handle metaindex = {};
   block_handle index = {};
@@ -47,7 +50,7 @@ struct table_footer {
 /// The system of a table, by the last bytes of the file.
 std::optional<table_system> system_of_table(const byte_source& source);
 
-/// @throws error  not_a_filter: not a table; incompatible: a later version of RocksDB; damaged
+/// @throws error  not_a_filter: not a table; incompatible: a later version or another checksum of RocksDB; damaged
 table_footer read_table_footer(const byte_source& source);
 
 /// How a block is compressed: the numbers of LevelDB. RocksDB has the same up to 1.
@@ -58,7 +61,7 @@ struct table_block {
   block_compression compression{};  ///< in the file
 };
 
-/// Reads a block, which takes up to 22 times its size in memory. Its checksum is verified if it is CRC-32C.
+/// Reads a block, which takes up to 22 times its size in memory. Its checksum is verified, if it has one.
 /// @param what    the block, for errors: "index block"
 /// @throws error  damaged: it is not within the file, or its checksum is wrong; incompatible: a compression other than
 ///                none and Snappy
@@ -74,6 +77,13 @@ struct block_entry {
 /// Calls work(entry) for each entry in order. @throws error  damaged
 void each_entry(std::span<const std::uint8_t> block, const byte_source& source, const char* what,
                 function_ref<void(const block_entry& entry)> work);
+
+/// The place of a block by its name in the metaindex; empty: it is not there. @throws error  damaged
+std::optional<block_handle> find_block(const table_block& metaindex, const byte_source& source, std::string_view name);
+
+/// Reports that the metaindex does not have the filter `name`, with the names of those that it has.
+/// @throws error  not_found, always; damaged
+[[noreturn]] void refuse_without_filter(const table_block& metaindex, const byte_source& source, std::string_view name);
 
 /// @throws error  damaged
 block_handle handle_of(std::span<const std::uint8_t> value, const byte_source& source, const char* what);

@@ -31,7 +31,7 @@ FILES = {
 }
 
 FORMATS = ", ".join(("guava", "spark", "dcso", "bits_and_blooms", "redisbloom", "redisbloom_chunks", "datasketches",
-                     "leveldb", "perl", "bloom_filters", "bloomfilter_js", "bits_and_blooms_json"))
+                     "leveldb", "rocksdb", "perl", "bloom_filters", "bloomfilter_js", "bits_and_blooms_json"))
 
 
 def recorded(name: str) -> bytes:
@@ -251,14 +251,14 @@ class Parquet(CommandTest):
 
 
 class LeveldbTables(CommandTest):
-    """Tables that LevelDB and RocksDB wrote, and the answers of LevelDB's filters."""
+    """Tables that LevelDB wrote, and the answers of its filters."""
 
     TABLES = "leveldb_none", "leveldb_snappy"
     HERE = HERE + [b"other-%d" % i for i in range(20_000, 60_000, 37)]
 
     def setUp(self) -> None:
         super().setUp()
-        for name in "leveldb_none.ldb", "leveldb_snappy.ldb", "rocksdb_5.sst", "rocksdb_4.sst", "leveldb.filter":
+        for name in "leveldb_none.ldb", "leveldb_snappy.ldb", "leveldb.filter":
             self.write(name, recorded(name))
         for name in "CURRENT", "MANIFEST-000002":  # of a database with LevelDB's own order
             self.write(name, recorded(f"leveldb_bytewise/{name}"))
@@ -317,19 +317,6 @@ class LeveldbTables(CommandTest):
         self.assertRegex(shown, r"filters       13, one per 2 KiB of data that has keys\n")
         self.assertRegex(shown, r"FPR           0\.\d+% \(mean of the filters; 0\.\d+% to 1\.\d+%\)\n")
 
-    def test_info_shows_the_filter_of_a_table_of_rocksdb(self) -> None:
-        for version, kind, lines in (5, "fast_local_bloom", 6), (4, "legacy_bloom", 7):
-            with self.subTest(version):
-                facts = self.bloomery("info", "--json", f"rocksdb_{version}.sst").json
-                shown = self.bloomery("info", f"rocksdb_{version}.sst").out.decode()
-
-                self.assertEqual((facts["format"], facts["kind"], facts["lines"], facts["probes"]), ("rocksdb_table", kind, lines, 6))
-                self.assertEqual(facts["bits"], 512 * lines)
-                self.assertAlmostEqual(facts["fill"], 0.42, delta=0.03)
-                self.assertIn("XXH3", facts["no_lookups"])
-                self.assertIn("lookups       impossible", shown)
-                self.refused("check", f"rocksdb_{version}.sst", stdin=b"key-1\n", says="XXH3")
-
     def test_a_single_filter_is_imported_if_its_format_is_named(self) -> None:
         self.bloomery("import", "-q", "--from", "leveldb", "leveldb.filter", "-o", "own")
         self.bloomery("export", "-q", "own", "--to", "leveldb", "-o", "back")
@@ -347,16 +334,16 @@ class LeveldbTables(CommandTest):
         self.write("damaged.ldb", bytes(damaged))
         self.refuse_all(
             {
-                "add leveldb_none.ldb keys": "for reading only: expected a file of bloomery, found a LevelDB table; use it with check",
-                "remove leveldb_none.ldb keys": "for reading only: expected a file of bloomery, found a LevelDB table; use it with check",
-                "import leveldb_none.ldb -o no": "many filters.*found a LevelDB table",
+                "add leveldb_none.ldb keys": "for reading only: expected a file of bloomery, found a table of LevelDB or RocksDB; use it with check",
+                "remove leveldb_none.ldb keys": "for reading only: expected a file of bloomery, found a table of LevelDB or RocksDB; use it with check",
+                "import leveldb_none.ldb -o no": "filter per range of its data",
                 "union -o no leveldb_none.ldb leveldb_none.ldb": "filter per range of its data",
                 "export leveldb_none.ldb --to leveldb -o no": "filter per range of its data",
                 "explain leveldb_none.ldb key-1": "bloomery check",
                 "push leveldb_none.ldb redis://127.0.0.1:1/x": "other bits than the filters",
                 "info --column a leveldb_none.ldb": "not a Parquet file",
                 "check --column a leveldb_none.ldb keys": "not a Parquet file",
-                "info --check leveldb_none.ldb": "does not apply to a LevelDB table",
+                "info --check leveldb_none.ldb": "does not apply to a table of LevelDB or RocksDB",
                 "info --header leveldb_none.ldb": "found format leveldb_table",
                 "check --row-groups leveldb_none.ldb keys": "",
                 "info cut.ldb": "the table is truncated: expected at least 48 bytes, found 40",

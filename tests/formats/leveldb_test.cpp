@@ -1,4 +1,4 @@
-// Tables of LevelDB and RocksDB: recorded tables answer as LevelDB does (tests/golden/foreign/record.sh), and damaged
+// Tables of LevelDB: recorded tables answer as LevelDB does (tests/golden/foreign/record.sh), and damaged
 // or unknown tables are refused instead of answering that a key is absent.
 #include <bloomery/leveldb.hpp>
 #include <bloomery/scheme.hpp>
@@ -432,32 +432,6 @@ TEST(LeveldbTables, WithoutAFilterNameTheOthers) {
 
   EXPECT_ERROR(leveldb_table::open(written(file + footer + "\x57\xFB\x80\x8B\x24\x75\x47\xDB")), errc::not_found,
                "found filter.mine");
-}
-
-TEST(RocksdbTables, ReportTheirFilterButLookUpNoKeys) {
-  for (const bool is_legacy : {false, true}) {
-    const std::string path = recorded(is_legacy ? "rocksdb_4.sst" : "rocksdb_5.sst");
-    const leveldb_table table = leveldb_table::open(path);
-
-    ASSERT_TRUE(table.of_rocksdb().has_value());
-    EXPECT_EQ(table.of_rocksdb()->is_legacy, is_legacy);
-    EXPECT_EQ(table.of_rocksdb()->lines, is_legacy ? 7u : 6u);  // 303 keys of 10 bits; legacy: an odd number
-    EXPECT_EQ(table.of_rocksdb()->probes, 6u);
-    // At most 303 * 6 bits; keys share bits of their line.
-    const double bits = 512.0 * static_cast<double>(table.of_rocksdb()->lines);
-    EXPECT_NEAR(static_cast<double>(table.of_rocksdb()->ones) / bits, 1 - std::exp(-303 * 6 / bits), 0.03);
-    EXPECT_EQ(table.policy(), "rocksdb.BuiltinBloomFilter");
-    EXPECT_TRUE(table.filters().empty());
-    EXPECT_ERROR(table.may_contain("key-1"), errc::incompatible, "XXH3");
-    EXPECT_ERROR(make_handle(leveldb_table::open(path)), errc::incompatible, "XXH3");
-  }
-}
-
-TEST(RocksdbTables, OfLaterVersionsAreRefused) {
-  std::string file = content_of(recorded("rocksdb_5.sst"));
-  file[file.size() - 12] = 6;
-
-  EXPECT_ERROR(leveldb_table::open(written(file)), errc::incompatible, "at most 5, found 6");
 }
 
 TEST(Snappy, DecompressesLiteralsAndCopies) {

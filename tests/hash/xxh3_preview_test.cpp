@@ -1,5 +1,6 @@
 // The hashes of RocksDB's filters, compared with those of RocksDB (tests/golden/foreign/record.sh).
 #include "hash/xxh3_preview.hpp"
+#include "formats/recorded.hpp"  // with BLOOMERY_SOURCE_DIR
 #include "hash/leveldb.hpp"
 #include "support/test.hpp"
 
@@ -11,14 +12,6 @@
 namespace bloomery {
 namespace {
 
-std::string recorded() {
-#ifdef BLOOMERY_SOURCE_DIR
-  return std::string(BLOOMERY_SOURCE_DIR) + "/tests/golden/foreign/rocksdb.hashes";
-#else
-  return "tests/golden/foreign/rocksdb.hashes";
-#endif
-}
-
 // As in tests/peers/rocksdb.cpp.
 std::string key_of(std::size_t bytes) {
   std::string key;
@@ -27,7 +20,7 @@ std::string key_of(std::size_t bytes) {
 }
 
 TEST(HashesOfRocksdb, AreThoseOfRocksdbForKeysOfAllLengths) {
-  std::ifstream file(recorded());
+  std::ifstream file(bloomery_tests::recorded("rocksdb.hashes"));
   std::size_t bytes = 0;
   std::uint64_t hash64 = 0;
   std::uint32_t hash32 = 0;

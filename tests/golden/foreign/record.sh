@@ -18,7 +18,9 @@
 # leveldb_none.ldb and leveldb_snappy.ldb are tables of these keys and of other-20000, other-20037 .. other-59996. In
 # the second one, the index is compressed. Their answers are those of the filters that LevelDB reads for a key.
 # leveldb_bytewise and leveldb_reverse are databases of the 303 keys, the second one with a comparator of its program.
-# rocksdb_5.sst and rocksdb_4.sst are tables of the 303 keys, by their format_version.
+# rocksdb_5.sst and rocksdb_4.sst are tables of the 303 keys, by their format_version, and their answers those of a
+# database with this table alone. The other tables rocksdb_*.sst have an option of tests/peers/rocksdb.cpp.
+# rocksdb.hashes has hashes of keys by their length.
 #
 # With BLOOMERY_DATASKETCHES, a checkout of github.com/apache/datasketches-cpp, the files of DataSketches too. Recorded
 # with commit c22888581964fc490feee835766cc8c3adb722e0. datasketches.sizes lists N, P, numbers of bits and of hashes.
@@ -83,7 +85,14 @@ for order in bytewise reverse; do
 done
 
 g++ -std=c++20 -o "$work/rocksdb" "$peers/rocksdb.cpp" -lrocksdb
-for version in 5 4; do "$work/rocksdb" rocksdb_$version.sst 10 $version < "$work/keys"; done
+for version in 5 4; do
+  "$work/rocksdb" table rocksdb_$version.sst 10 $version < "$work/keys"
+  "$work/rocksdb" get rocksdb_$version.sst < "$work/others" | select_positive rocksdb_$version
+done
+for option in ribbon partitioned prefixes no_checksum crc32c xxh32 xxh64 xxh3; do
+  "$work/rocksdb" table rocksdb_$option.sst 10 5 $option < "$work/keys"
+done
+"$work/rocksdb" hashes > rocksdb.hashes
 
 if [ -n "${BLOOMERY_DATASKETCHES:-}" ]; then
   g++ -std=c++17 -I "$BLOOMERY_DATASKETCHES/common/include" -I "$BLOOMERY_DATASKETCHES/filters/include" \
