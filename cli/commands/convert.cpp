@@ -170,7 +170,7 @@ exit_status import_file(const import_options& options) {
     add_verdict(result, watch.judgement());
     print_result(result);
   } else if (!options.quiet) {
-    say(fmt::format("{}: imported from format {}: {}; {}; exact FPR {}", options.output, from.format, size_text(p),
+    say(fmt::format("{}: imported from format {}: {}; {}; current FPR {}", options.output, from.format, size_text(p),
                     number, rate_text(now.current_fpr)));
   }
   return watch.end();
