@@ -104,7 +104,7 @@ struct scheme {
 };
 
 /// All schemes: guava, guava32, spark, spark2, dcso, bits_and_blooms, pharo, python, perl, redisbloom, datasketches,
-/// bloom_filters, bloomfilter_js, leveldb, rocksdb, rocksdb_4. WebAssembly has those up to perl.
+/// bloom_filters, bloomfilter_js, leveldb, rocksdb, rocksdb_4. WebAssembly has guava, guava32, pharo, python and perl.
 std::span<const scheme> schemes() noexcept;
 
 /// The scheme with this name, or null.

@@ -18,14 +18,16 @@ std::span<const scheme> schemes() noexcept {
   static const scheme table[] = {
     guava_scheme,
     guava32_scheme,
+#if !defined(__EMSCRIPTEN__)  // without their files, the page has no use for these schemes and stays small
     spark_scheme,
     spark2_scheme,
     dcso_scheme,
     bits_and_blooms_scheme,
+#endif
     pharo_scheme,
     python_scheme,
     perl_scheme,
-#if !defined(__EMSCRIPTEN__)  // without their files, the page has no use for these schemes and stays small
+#if !defined(__EMSCRIPTEN__)
     redisbloom_scheme,
     datasketches_scheme,
     bloom_filters_scheme,
