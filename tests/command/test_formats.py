@@ -148,7 +148,7 @@ class Recorded(CommandTest):
         self.assertFalse(os.path.exists(self.path("no")))
         self.write("keys", HERE)
         failure = self.bloomery("import", "keys", "-o", "no", status=2).err
-        self.assertIn("one of " + FORMATS.replace("leveldb, ", ""), failure)
+        self.assertIn("one of " + FORMATS.replace("leveldb, rocksdb, ", ""), failure)
         failure = self.bloomery("import", "--from", "guava", "dcso", "-o", "no", status=2).err
         self.assertIn("number of probes", failure)
         self.write("cut", recorded("guava.filter")[:-8])
