@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -82,7 +83,8 @@ double covered_share(const rocksdb::line& bits, std::uint32_t probes) {
   return static_cast<double>(sum) / (1.0 * line_bits * line_bits);
 }
 
-// The FPR of a line by its number of keys, from sampled lines whose keys are random progressions.
+// The FPR of a line by its number of keys, from sampled lines whose keys are random progressions. From 32 keys on, only
+// some numbers of keys are sampled, and the rates between them are interpolated.
 class line_rates {
  public:
   explicit line_rates(std::uint32_t probes) : probes_(probes), lines_(sampled_lines) {}
@@ -90,38 +92,53 @@ class line_rates {
   std::uint32_t probes() const { return probes_; }
 
   long double operator()(long double keys) {
-    while (static_cast<long double>(rates_.size()) <= keys && rates_.back() < full) add_keys();
-    return static_cast<long double>(rates_.size()) <= keys ? 1 : rates_[static_cast<std::size_t>(keys)];
+    while (samples_.back().keys < keys && samples_.back().rate < full) add_sample();
+    if (samples_.back().keys < keys) return 1;
+    const auto after = std::lower_bound(samples_.begin(), samples_.end(), keys,
+                                        [](const sample& s, long double n) { return s.keys < n; });
+    if (after->keys == keys) return after->rate;
+    const sample& before = *std::prev(after);
+    return before.rate + (after->rate - before.rate) * (keys - before.keys) / (after->keys - before.keys);
   }
 
  private:
   static constexpr std::size_t sampled_lines = 64;
   static constexpr double full = 0.9999;
 
-  void add_keys() {
+  struct sample {
+    std::uint32_t keys;
+    double rate;
+  };
+
+  void add_sample() {
+    const std::uint32_t more = 1 + samples_.back().keys / 32;
     double sum = 0;
     for (rocksdb::line& bits : lines_) {
-      const std::uint64_t key = random_();
-      auto bit = static_cast<std::uint32_t>(key);
-      for (std::uint32_t i = 0; i < probes_; ++i, bit += static_cast<std::uint32_t>(key >> 32))
-        bits[bit / 64 % 8] |= std::uint64_t{1} << bit % 64;
+      for (std::uint32_t n = 0; n < more; ++n) insert(random_(), bits);
       sum += covered_share(bits, probes_);
     }
-    rates_.push_back(sum / sampled_lines);
+    samples_.push_back({samples_.back().keys + more, sum / sampled_lines});
+  }
+
+  void insert(std::uint64_t key, rocksdb::line& bits) const {
+    auto bit = static_cast<std::uint32_t>(key);
+    for (std::uint32_t i = 0; i < probes_; ++i, bit += static_cast<std::uint32_t>(key >> 32))
+      bits[bit / 64 % 8] |= std::uint64_t{1} << bit % 64;
   }
 
   std::uint32_t probes_;
   std::vector<rocksdb::line> lines_;
   std::mt19937_64 random_;
-  std::vector<double> rates_ = {0};
+  std::vector<sample> samples_ = {{0, 0}};
 };
 
 double expected_fpr(const geometry& g, std::uint64_t keys) {
   if (keys == 0) return 0;
   thread_local line_rates in_line(1);  // callers often need the rates of many numbers of keys in filters of one size
   if (in_line.probes() != g.probes) in_line = line_rates(g.probes);
-  const auto lines = static_cast<long double>(g.bits / line_bits);
-  const long double rate = rates::blocked(keys, lines, [&](long double n) { return in_line(n); });
+  const std::uint64_t lines = g.bits / line_bits;
+  const long double rate =
+      rates::blocked(keys, static_cast<long double>(lines), [&](long double n) { return in_line(n); });
   return static_cast<double>(rates::either(rate, rates::collision(hashes_of_keys, keys)));
 }
 
