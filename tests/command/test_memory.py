@@ -1,4 +1,5 @@
-"""Memory at its peak: the filter and 64 MiB; for --exact the filter and 256 MiB, whatever the share of duplicates."""
+"""Memory at its peak: the filter and 64 MiB; for --exact the filter and 256 MiB, whatever the share of duplicates; for
+seal --memory as much as it says."""
 
 import subprocess
 import unittest
@@ -68,6 +69,15 @@ class Memory(CommandTest):
         self.assertEqual(cat.wait(), 0)
         self.assertLess(peak, self.filter_bytes(0.01) + (256 + 64) * MIB)
         self.assertEqual(self.info("f")["capacity"], COUNT)
+
+    def test_seal_needs_no_more_than_it_may(self) -> None:
+        base = self.peak("seal", "-j", 1, "-o", "few", input=b"1\n")
+        with open(self.path("numbers"), "wb") as numbers:
+            subprocess.run(["seq", "12000000"], stdout=numbers, check=True)
+        line = "seal", "-j", 1, "--u64", "numbers", "-o", "f"
+
+        self.assertLess(self.peak(*line, "--memory", "128MiB"), base + 128 * MIB)
+        self.assertGreater(self.peak(*line, "--memory", "1GiB"), base + 128 * MIB)
 
 
 if __name__ == "__main__":
