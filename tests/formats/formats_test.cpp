@@ -7,7 +7,7 @@
 #include <bloomery/measure.hpp>
 #include <bloomery/scheme.hpp>
 
-#include "formats/recorded.hpp"  // with BLOOMERY_SOURCE_DIR
+#include "formats/recorded.hpp"
 #include "support/test.hpp"
 
 namespace bloomery {

@@ -3,6 +3,7 @@
 #include <bloomery/leveldb.hpp>
 #include <bloomery/scheme.hpp>
 
+#include "formats/recorded.hpp"
 #include "formats/snappy.hpp"
 #include "formats/sorted_table.hpp"
 #include "hash/crc32c.hpp"
@@ -20,31 +21,13 @@ namespace {
 
 using namespace bloomery_tests;
 
-std::string recorded(const std::string& name) {
-#ifdef BLOOMERY_SOURCE_DIR
-  return std::string(BLOOMERY_SOURCE_DIR) + "/tests/golden/foreign/" + name;
-#else
-  return "tests/golden/foreign/" + name;
-#endif
-}
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
-
 std::string written(const std::string& content) {
   std::ofstream("changed.ldb", std::ios::binary) << content;
   return "changed.ldb";
 }
 
 std::vector<std::string> keys_of_tables() {
-  std::vector<std::string> keys;
-  for (int i = 0; i < 300; ++i) keys.push_back("key-" + std::to_string(i));
-  keys.insert(keys.end(),
-              {"Zürich", "布隆过滤器", "a key with spaces, which is longer than two blocks of sixteen bytes"});
+  std::vector<std::string> keys = inserted_keys();
   for (int i = 20'000; i < 60'000; i += 37) keys.push_back("other-" + std::to_string(i));
   return keys;
 }

@@ -6,7 +6,7 @@
 #include <bloomery/formats.hpp>
 #include <bloomery/scheme.hpp>
 
-#include "formats/recorded.hpp"  // with BLOOMERY_SOURCE_DIR
+#include "formats/recorded.hpp"
 #include "support/test.hpp"
 
 #include <map>

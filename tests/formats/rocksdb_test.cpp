@@ -3,6 +3,7 @@
 #include <bloomery/formats.hpp>
 #include <bloomery/leveldb.hpp>
 
+#include "formats/recorded.hpp"
 #include "formats/sorted_table.hpp"
 #include "support/test.hpp"
 
@@ -14,42 +15,9 @@ namespace {
 
 using namespace bloomery_tests;
 
-std::string recorded(const std::string& name) {
-#ifdef BLOOMERY_SOURCE_DIR
-  return std::string(BLOOMERY_SOURCE_DIR) + "/tests/golden/foreign/" + name;
-#else
-  return "tests/golden/foreign/" + name;
-#endif
-}
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
-
 std::string written(const std::string& content) {
   std::ofstream("changed.sst", std::ios::binary) << content;
   return "changed.sst";
-}
-
-std::vector<std::string> keys_of_tables() {
-  std::vector<std::string> keys;
-  for (int i = 0; i < 300; ++i) keys.push_back("key-" + std::to_string(i));
-  keys.insert(keys.end(),
-              {"Zürich", "布隆过滤器", "a key with spaces, which is longer than two blocks of sixteen bytes"});
-  return keys;
-}
-
-template <class MayContain>
-std::string positives(MayContain may_contain) {
-  std::string found;
-  for (int i = 0; i < 20'000; ++i) {
-    const std::string key = "other-" + std::to_string(i);
-    if (may_contain(key)) found += key + '\n';
-  }
-  return found;
 }
 
 formats::byte_source source_of(const std::string& file) {
@@ -82,9 +50,9 @@ TEST(RocksdbTables, AnswerAsRocksdbDoes) {
   for (const std::string name : {"rocksdb_5", "rocksdb_4"}) {
     const leveldb_table table = leveldb_table::open(recorded(name + ".sst"));
 
-    EXPECT_EQ(positives([&](const std::string& key) { return table.may_contain(key); }),
+    EXPECT_EQ(positives_by([&](const std::string& key) { return table.may_contain(key); }),
               content_of(recorded(name + ".positives")));
-    for (const std::string& key : keys_of_tables()) EXPECT_TRUE(table.may_contain(key)) << key;
+    for (const std::string& key : inserted_keys()) EXPECT_TRUE(table.may_contain(key)) << key;
     EXPECT_EQ(table.no_lookups() + table.all_filters_because(), "");
   }
 }
@@ -133,7 +101,7 @@ TEST(RocksdbTables, HaveChecksumsOfAllKinds) {
     const std::string whole = content_of(recorded("rocksdb_" + kind + ".sst"));
     const leveldb_table table = leveldb_table::open(recorded("rocksdb_" + kind + ".sst"));
     EXPECT_TRUE(table.has_checksums());
-    for (const std::string& key : keys_of_tables()) EXPECT_TRUE(table.may_contain(key)) << key;
+    for (const std::string& key : inserted_keys()) EXPECT_TRUE(table.may_contain(key)) << key;
 
     // Every byte of the filter, and the byte of its compression.
     const formats::block_handle place = place_of(whole, "fullfilter.rocksdb.BuiltinBloomFilter");
@@ -149,7 +117,7 @@ TEST(RocksdbTables, MayHaveNoChecksums) {
   const leveldb_table table = leveldb_table::open(recorded("rocksdb_no_checksum.sst"));
 
   EXPECT_FALSE(table.has_checksums());
-  for (const std::string& key : keys_of_tables()) EXPECT_TRUE(table.may_contain(key)) << key;
+  for (const std::string& key : inserted_keys()) EXPECT_TRUE(table.may_contain(key)) << key;
 }
 
 // No key of a table is absent: the first filter has prefixes, and the others are of kinds that cannot be looked up.
@@ -207,13 +175,13 @@ TEST(RocksdbFilters, AreReadAndWrittenAsRocksdbDoes) {
     const std::string filter = filter_of(name);
     const any_filter read = import_filter(written(filter), "rocksdb");
 
-    EXPECT_EQ(positives([&](const std::string& key) { return read.may_contain(key); }),
+    EXPECT_EQ(positives_by([&](const std::string& key) { return read.may_contain(key); }),
               content_of(recorded(name + ".positives")));
     EXPECT_EQ(read.parameters().scheme, name == "rocksdb_4" ? "rocksdb_4" : "rocksdb");
     EXPECT_EQ(recognize_format("changed.sst"), nullptr);
 
     any_filter built(params{.scheme = read.parameters().scheme, .geometry = read.parameters().geometry});
-    for (const std::string& key : keys_of_tables()) built.insert(key);
+    for (const std::string& key : inserted_keys()) built.insert(key);
     export_filter(built, "built.foreign", "rocksdb");
     EXPECT_EQ(content_of("built.foreign"), filter);
   }

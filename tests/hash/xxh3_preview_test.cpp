@@ -1,6 +1,6 @@
 // The hashes of RocksDB's filters, compared with those of RocksDB (tests/golden/foreign/record.sh).
 #include "hash/xxh3_preview.hpp"
-#include "formats/recorded.hpp"  // with BLOOMERY_SOURCE_DIR
+#include "formats/recorded.hpp"
 #include "hash/leveldb.hpp"
 #include "support/test.hpp"
 

@@ -4,25 +4,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <string>
 
 #include "schemes/scheme_filter.hpp"
+#include "support/long_tests.hpp"
+#include "support/random_keys.hpp"
 #include "support/scheme_sizes.hpp"
 
 namespace bloomery_tests {
 namespace {
 
-// FNV-1, the hash of dcso, has lower bits that are not uniform for numbered keys.
-std::string random_key(std::mt19937_64& random) {
-  std::string key(16, '\0');
-  for (char& c : key) c = static_cast<char>(random());
-  return key;
-}
-
 TEST(SchemeRates, OfGivenBitsAreAsAccurateAsTheSchemeStates) {
-  constexpr int queries = 50'000;
-  std::mt19937_64 random(1);
+  const int queries = under_sanitizer ? 5000 : 50'000;
+  random_keys key;
   for (const scheme& rule : schemes()) {
     if (rule.name == "pharo") continue;  // takes seconds, and has tests of its own
     for (const geometry size :
@@ -31,9 +25,9 @@ TEST(SchemeRates, OfGivenBitsAreAsAccurateAsTheSchemeStates) {
       for (const double load : {0.4, 0.7, 1.0}) {  // probes of all keys, divided by m
         scheme_filter filter(rule.name, size);
         const int keys = static_cast<int>(load * static_cast<double>(size.bits) / size.probes) + 1;
-        for (int i = 0; i < keys; ++i) filter.insert(random_key(random));
+        for (int i = 0; i < keys; ++i) filter.insert(key());
         double found = 0;
-        for (int i = 0; i < queries; ++i) found += filter.may_contain(random_key(random)) ? 1 : 0;
+        for (int i = 0; i < queries; ++i) found += filter.may_contain(key()) ? 1 : 0;
 
         const double stated = filter.current_fpr();
 

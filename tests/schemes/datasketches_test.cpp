@@ -1,7 +1,7 @@
 // Scheme datasketches, compared with sizes of the real builder, and its FPR, compared with counted false positives.
 #include <bloomery/scheme.hpp>
 
-#include "formats/recorded.hpp"  // with BLOOMERY_SOURCE_DIR
+#include "formats/recorded.hpp"
 #include "schemes/scheme_filter.hpp"
 #include "schemes/schemes.hpp"
 #include "support/test.hpp"

@@ -3,6 +3,7 @@
 #include <bloomery/scheme.hpp>
 
 #include "schemes/scheme_filter.hpp"
+#include "support/random_keys.hpp"
 #include "support/test.hpp"
 
 namespace bloomery {
@@ -33,18 +34,6 @@ TEST(Leveldb, ChoosesTheLeastBitsPerKeyThatMeetTheTarget) {
   EXPECT_EQ(leveldb.geometry_for(1000, 0.01), (geometry{10'000, 6}));
   EXPECT_EQ(leveldb.geometry_for(1, 0.01).bits, 64u);
 }
-
-// Random keys, since the hash of LevelDB is not uniform for numbered keys.
-class random_keys {
- public:
-  std::string operator()() {
-    const std::uint64_t number = random_();
-    return {reinterpret_cast<const char*>(&number), sizeof number};
-  }
-
- private:
-  std::mt19937_64 random_{1};
-};
 
 // The false positives among `queries` random keys, in each of some filters of n keys. Calls work(filter) for each.
 template <class Work>

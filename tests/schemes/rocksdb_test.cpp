@@ -3,6 +3,7 @@
 #include <bloomery/scheme.hpp>
 
 #include "schemes/scheme_filter.hpp"
+#include "support/random_keys.hpp"
 #include "support/test.hpp"
 
 namespace bloomery {
@@ -43,18 +44,6 @@ TEST(Rocksdb, RefusesSizesThatRocksdbDoesNotMake) {
   EXPECT_EQ(code_of([&] { legacy.check({(std::uint64_t{1} << 32) + 512, 6}); }), errc::too_large);
   EXPECT_EQ(code_of([&] { legacy.geometry_for(1'000'000'000, 0.01); }), errc::too_large);
 }
-
-// Random keys, since the 32-bit hash is not uniform for numbered keys.
-class random_keys {
- public:
-  std::string operator()() {
-    const std::uint64_t number = random_();
-    return {reinterpret_cast<const char*>(&number), sizeof number};
-  }
-
- private:
-  std::mt19937_64 random_{1};
-};
 
 TEST(RocksdbRates, AreWhatIsMeasured) {
   const struct {
