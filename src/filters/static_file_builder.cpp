@@ -100,8 +100,9 @@ struct static_file_builder::impl {
   // An exception leaves the state `failed`.
   void enter(state required, const char* function) {
     if (now != required) {
-      throw error(errc::invalid_argument, {std::string("a static_file_builder cannot ") + function + " in this state",
-                                           path, "append, build once, publish once; nothing after an error", "", ""});
+      throw error(errc::invalid_argument,
+                  {std::string("a static_file_builder cannot ") + function + " in this state", path,
+                   "append(), then build() and publish() once each, and nothing after an error", "", ""});
     }
     now = state::failed;
   }
