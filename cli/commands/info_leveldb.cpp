@@ -147,8 +147,9 @@ exit_status info_of_leveldb(const container_info_options& options) {
     if (table.no_lookups().empty()) describe_rate(object, text, options.file);
     object["has_checksums"] = table.has_checksums();
     if (!table.has_checksums()) text += line_of("checksums", "none: damage is not noticed");
+  } else {
+    describe(object, text, table, options.json);
   }
-  if (!is_rocksdb) describe(object, text, table, options.json);
   object["no_lookups"] = table.no_lookups().empty() ? json(nullptr) : json(table.no_lookups());
   if (!table.no_lookups().empty()) text += line_of("lookups", "impossible: " + printable(table.no_lookups()));
   output out(STDOUT_FILENO, "standard output");

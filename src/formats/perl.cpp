@@ -63,7 +63,7 @@ std::vector<stored_layer> read_layers(const head& file, std::span<const std::uin
   const std::uint64_t hashes = integer(file, "num_hash_funcs", object.number("num_hash_funcs"));
   file.check_range("num_hash_funcs", hashes, salts.size(), salts.size());
   const std::uint64_t keys = integer(file, "key_count", object.number("key_count"));
-  const auto& blankvec = object.bytes("blankvec");
+  const auto blankvec = object.bytes("blankvec");
   if (!std::equal(blankvec.begin(), blankvec.end(), std::begin(blank), std::end(blank)))
     file.refuse("blankvec", "4 zero bytes", "other bytes");
   bool are_of_seed_0 = true;
