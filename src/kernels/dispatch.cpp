@@ -7,6 +7,7 @@
 #include <bloomery/layouts/split_block512.hpp>
 
 #include "layouts/fuse_lookup.hpp"
+#include "layouts/ribbon_lookup.hpp"
 #include "layouts/sliding_positions.hpp"
 #include "platform/machine.hpp"
 
@@ -137,6 +138,10 @@ kernels::sliding_positions kernels::chosen_sliding_positions() {
 
 kernels::fuse_lookup kernels::chosen_fuse_lookup() {
   return std::string_view(chosen_kernels().name) == "avx512" ? fuse_lookup_avx512 : fuse_lookup_plain;
+}
+
+kernels::ribbon_combine kernels::chosen_ribbon_combine() {
+  return std::string_view(chosen_kernels().name) == "avx512" ? ribbon_combine_avx512 : ribbon_combine_plain;
 }
 
 std::string kernel_name() { return chosen_kernels().name; }

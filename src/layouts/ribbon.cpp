@@ -3,6 +3,7 @@
 
 #include <bloomery/error.hpp>
 
+#include "layouts/ribbon_lookup.hpp"
 #include "layouts/static_check.hpp"
 
 #include <algorithm>
@@ -14,55 +15,72 @@ namespace ribbon {
 namespace {
 
 constexpr std::size_t batch = 1024;  // keys hashed together
-constexpr std::size_t group = 32;    // keys whose words are prefetched while those of the previous group are combined
+constexpr std::size_t group =
+    kernels::ribbon_group;  // keys whose words are prefetched while those of the previous group are combined
 constexpr std::uint64_t line_bytes = 64;
 
-// Lookups in the first layer, which has almost all keys.
+void combine_all(const std::uint8_t* payload, unsigned width, const kernels::ribbon_slots& slots, std::size_t count,
+                 std::uint32_t* values) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    const place at{slots.word[i], static_cast<unsigned>(slots.shift[i]), slots.coefficients[i], 0};
+    values[i] = combined(payload, at, width);
+  }
+}
+
+// Lookups in the first layer, which has almost all keys. Keys of partitions without keys are left out.
 class group_of_keys {
  public:
   void ask(const std::uint8_t* payload, std::uint64_t partitions, unsigned width,
            std::span<const std::uint64_t> some) noexcept {
+    count_ = 0;
     for (std::size_t i = 0; i < some.size(); ++i) {
-      one& key = keys_[i];
-      key.hash64 = some[i];
-      const ribbon_partition p = partition_in(payload, multiply_high(key.hash64, partitions));
-      key.is_anywhere = p.keys != 0;
-      if (!key.is_anywhere) continue;
-      const equation e(mix64(key.hash64 ^ p.seed), p.blocks[0], width);
-      key.at = {p.first + e.start / slots_of_block * width, static_cast<unsigned>(e.start % slots_of_block),
-                e.coefficients, e.fingerprint};
-      key.has_thresholds = p.blocks[1] != 0;
-      key.bucket = e.start / starts_of_bucket;
-      key.start = static_cast<std::uint32_t>(e.start % starts_of_bucket);
-      key.threshold_word = p.first + std::uint64_t{p.blocks[0]} * width + key.bucket / 32;
-      const std::uint8_t* const begin = payload + 8 * key.at.word;
+      const ribbon_partition p = partition_in(payload, multiply_high(some[i], partitions));
+      if (p.keys == 0) continue;
+      const equation e(mix64(some[i] ^ p.seed), p.blocks[0], width);
+      const std::uint64_t word = p.first + e.start / slots_of_block * width;
+      const std::uint64_t bucket = e.start / starts_of_bucket;
+      slots_.word[count_] = word;
+      slots_.shift[count_] = e.start % slots_of_block;
+      slots_.coefficients[count_] = e.coefficients;
+      keys_[count_] = {.hash64 = some[i],
+                       .bucket = bucket,
+                       .threshold_word = p.first + std::uint64_t{p.blocks[0]} * width + bucket / 32,
+                       .fingerprint = e.fingerprint,
+                       .start = static_cast<std::uint32_t>(e.start % starts_of_bucket),
+                       .number = static_cast<std::uint32_t>(i),
+                       .has_thresholds = p.blocks[1] != 0};
+      const std::uint8_t* const begin = payload + 8 * word;
       for (std::uint64_t byte = 0; byte < 16 * width; byte += line_bytes) __builtin_prefetch(begin + byte);
       __builtin_prefetch(begin + 16 * width - 8);
-      if (key.has_thresholds) __builtin_prefetch(payload + 8 * key.threshold_word);
+      if (keys_[count_].has_thresholds) __builtin_prefetch(payload + 8 * keys_[count_].threshold_word);
+      ++count_;
     }
   }
 
-  std::uint64_t answers(const std::uint8_t* payload, unsigned width, std::size_t count) const noexcept {
+  // Bit i: the answer for key i.
+  std::uint64_t answers(const std::uint8_t* payload, unsigned width, kernels::ribbon_combine combine) const noexcept {
+    std::array<std::uint32_t, group> values;
+    combine(payload, width, slots_, count_, values.data());
     std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < count; ++i) bits |= std::uint64_t{answer(payload, width, keys_[i])} << i;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const one& key = keys_[i];
+      bool answer = values[i] == key.fingerprint;
+      if (key.has_thresholds && key.start < threshold(word_of(payload, key.threshold_word), key.bucket)) [[unlikely]]
+        answer = has(payload, key.hash64);
+      bits |= std::uint64_t{answer} << key.number;
+    }
     return bits;
   }
 
  private:
   struct one {
     std::uint64_t hash64, bucket, threshold_word;
-    place at;
-    std::uint32_t start;
-    bool is_anywhere, has_thresholds;
+    std::uint32_t fingerprint, start, number;
+    bool has_thresholds;
   };
 
-  static bool answer(const std::uint8_t* payload, unsigned width, const one& key) noexcept {
-    if (!key.is_anywhere) return false;
-    if (key.has_thresholds && key.start < threshold(word_of(payload, key.threshold_word), key.bucket)) [[unlikely]]
-      return has(payload, key.hash64);
-    return combined(payload, key.at, width) == key.at.fingerprint;
-  }
-
+  std::size_t count_ = 0;
+  kernels::ribbon_slots slots_;
   std::array<one, group> keys_;
 };
 
@@ -81,6 +99,7 @@ bool has(const std::uint8_t* payload, std::uint64_t hash64) noexcept {
 }
 
 void has_batch(const std::uint8_t* payload, const hash_span& keys, std::uint64_t* bitmap) noexcept {
+  static const kernels::ribbon_combine combine = kernels::chosen_ribbon_combine();
   const std::uint64_t partitions = sealed::partitions_in(payload);
   const unsigned width = sealed::width_in(payload);
   alignas(64) std::array<std::uint64_t, batch> hash64s;
@@ -95,13 +114,15 @@ void has_batch(const std::uint8_t* payload, const hash_span& keys, std::uint64_t
     two[0].ask(payload, partitions, width, part(0));
     for (std::size_t at = 0; at < count; at += group) {
       if (at + group < count) two[(at / group + 1) % 2].ask(payload, partitions, width, part(at + group));
-      const std::uint64_t bits = two[at / group % 2].answers(payload, width, part(at).size());
+      const std::uint64_t bits = two[at / group % 2].answers(payload, width, combine);
       bitmap[(begin + at) / 64] |= bits << at % 64;
     }
   }
 }
 
 }  // namespace ribbon
+
+constexpr kernels::ribbon_combine kernels::ribbon_combine_plain = ribbon::combine_all;
 
 std::string_view ribbon_layout_name(std::uint64_t width) {
   static constexpr auto names = static_names<6>("ribbon");
