@@ -90,17 +90,22 @@ bloomery_code bloomery_from_bytes(const void* bytes, size_t length, const uint8_
   });
 }
 
-bloomery_code bloomery_build_static(const bloomery_params* given, unsigned width, const bloomery_keys* keys,
-                                    bloomery_filter** filter) {
+bloomery_code bloomery_build_static(const bloomery_params* given, uint32_t structure, unsigned width,
+                                    const bloomery_keys* keys, bloomery_filter** filter) {
   return guarded([&] {
     wanted(filter, "filter");
+    if (structure > BLOOMERY_RIBBON) {
+      throw error(errc::invalid_argument, {"unknown structure of a static filter", "structure",
+                                           "BLOOMERY_FUSE or BLOOMERY_RIBBON", std::to_string(structure), hint::none});
+    }
     const std::vector<std::string_view> views = views_of(wanted(keys, "keys"));
     const bool integers = keys->form == BLOOMERY_INTEGERS;
     params hashing;
     hashing.keys = integers ? key_kind::u64le : key_kind::bytes;
     if (given != nullptr) hashing = params_of(given);
-    give(filter,
-         make_handle(any_filter::build_static(hashing, integers ? integers_of(*keys) : key_span(views), width)));
+    give(filter, make_handle(any_filter::build_static(
+                     hashing, integers ? integers_of(*keys) : key_span(views), width, 0,
+                     structure == BLOOMERY_RIBBON ? static_structure::ribbon : static_structure::fuse)));
   });
 }
 

@@ -236,10 +236,17 @@ BLOOMERY_C_API bloomery_code bloomery_contains_bitmap(const bloomery_filter* fil
 BLOOMERY_C_API bloomery_code bloomery_remove_many(bloomery_filter* filter, const bloomery_keys* keys, uint8_t* removed,
                                                   bloomery_change* done);
 
+/** The structure of a static filter. */
+typedef enum bloomery_structure {
+  BLOOMERY_FUSE = 0,  /**< 1.13 w bits per key, faster lookups; w = 8, 16 and 32 are the fastest */
+  BLOOMERY_RIBBON = 1 /**< 1.01 w bits per key */
+} bloomery_structure;
+
 /** Builds a static filter in memory from all its keys, which may be repeated.
- * @param params  uses `keys`, `hash`, `secret` and `seed`; null: the defaults, with the kind of the given keys
- * @param width   w, bits of a fingerprint, 1 to 32: FPR 2^-w, 1.13 w bits per key. 8, 16 and 32 are the fastest */
-BLOOMERY_C_API bloomery_code bloomery_build_static(const bloomery_params* params, unsigned width,
+ * @param params     uses `keys`, `hash`, `secret` and `seed`; null: the defaults, with the kind of the given keys
+ * @param structure  a bloomery_structure
+ * @param width      w, bits of a fingerprint, 1 to 32: FPR 2^-w */
+BLOOMERY_C_API bloomery_code bloomery_build_static(const bloomery_params* params, uint32_t structure, unsigned width,
                                                    const bloomery_keys* keys, bloomery_filter** filter);
 
 /* ---- the whole filter -------------------------------------------------------------------------------------------- */

@@ -256,6 +256,7 @@ class StaticFilter(BaseFilter):
     :param keys: all keys; they may be repeated. The build takes 16 bytes per key in addition to the filter
     :param bits: bits of a fingerprint, 1 to 32; the FPR is 2^-bits, and a key takes 1.13 times as many bits. 8, 16 and 32
         have the fastest lookups
+    :param ribbon: build a ribbon filter: a key takes 1.01 times as many bits, but lookups are slower
     :param kind: ``bytes`` or ``int``, as the parameter `keys` of other filters
     :param threads: for the build; 0: one per processor
 
@@ -273,6 +274,7 @@ class StaticFilter(BaseFilter):
         keys: Iterable[Key],
         *,
         bits: int = 8,
+        ribbon: bool = False,
         kind: type = bytes,
         hash: Optional[str] = None,
         seed: int = 0,
@@ -281,7 +283,7 @@ class StaticFilter(BaseFilter):
     ) -> None:
         if bits not in range(1, 33):
             raise invalid(f"bits: expected 1 to 32, found {bits!r}")
-        self._build_static(params(keys=kind, hash=hash, seed=seed, secret=secret), keys, bits, threads)
+        self._build_static(params(keys=kind, hash=hash, seed=seed, secret=secret), keys, bits, ribbon, threads)
 
 
 class RedisFilter(_Mergeable):

@@ -124,7 +124,7 @@ void from_bytes(py::handle self, const py::buffer& bytes, const std::optional<py
 }
 
 // Keys become hashes of 8 bytes as they come, so that no key is kept.
-void build_static(py::handle self, const params& p, py::handle keys, unsigned width, unsigned threads) {
+void build_static(py::handle self, const params& p, py::handle keys, unsigned width, bool ribbon, unsigned threads) {
   params hashing = p;
   hashing.layout.clear();
   hashing.capacity = 1;
@@ -139,7 +139,8 @@ void build_static(py::handle self, const params& p, py::handle keys, unsigned wi
     for (std::size_t i = 0; i < some.size(); ++i) hash64s.push_back(hashes[i].hash64);
   });
   fill(self, true, [&] {
-    return make_handle(any_filter::build_static(hasher.parameters(), key_span::of_hash64s(hash64s), width, threads));
+    return make_handle(any_filter::build_static(hasher.parameters(), key_span::of_hash64s(hash64s), width, threads,
+                                                ribbon ? static_structure::ribbon : static_structure::fuse));
   });
 }
 

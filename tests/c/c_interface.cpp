@@ -242,7 +242,7 @@ TEST(CInterface, NullPointersAreRefused) {
                                    bloomery_contains_many(filter, nullptr, nullptr, nullptr),
                                    bloomery_contains_bitmap(filter, nullptr, nullptr, 0),
                                    bloomery_remove_many(filter, nullptr, nullptr, nullptr),
-                                   bloomery_build_static(nullptr, 8, nullptr, &out),
+                                   bloomery_build_static(nullptr, BLOOMERY_FUSE, 8, nullptr, &out),
                                    bloomery_merge(filter, nullptr),
                                    bloomery_clear(nullptr),
                                    bloomery_copy(filter, nullptr),
@@ -377,7 +377,7 @@ TEST(CInterface, AStaticFilterHasItsKeysAndTheBytesOfTheLibrary) {
       bloomery_keys_of_offsets64(buffer.data.data(), buffer.data.size(), buffer.offsets.data(), texts.size());
   c_filter filter;
 
-  EXPECT_OK(bloomery_build_static(nullptr, 16, &keys, &filter));
+  EXPECT_OK(bloomery_build_static(nullptr, BLOOMERY_FUSE, 16, &keys, &filter));
 
   EXPECT_EQ(bytes_of(filter), bloomery::any_filter::build_static({}, texts, 16).to_bytes());
   bloomery_info info = BLOOMERY_INFO;
@@ -386,7 +386,12 @@ TEST(CInterface, AStaticFilterHasItsKeysAndTheBytesOfTheLibrary) {
   EXPECT_STREQ(info.layout, "fuse16");
   EXPECT_REFUSED(bloomery_insert(filter, "x", 1, nullptr), BLOOMERY_NOT_PERMITTED, "");
   c_filter none;
-  EXPECT_REFUSED(bloomery_build_static(nullptr, 33, &keys, &none), BLOOMERY_INVALID_ARGUMENT, "33");
+  EXPECT_REFUSED(bloomery_build_static(nullptr, BLOOMERY_FUSE, 33, &keys, &none), BLOOMERY_INVALID_ARGUMENT, "33");
+  EXPECT_REFUSED(bloomery_build_static(nullptr, 2, 8, &keys, &none), BLOOMERY_INVALID_ARGUMENT, "structure");
+  c_filter ribbon;
+  EXPECT_OK(bloomery_build_static(nullptr, BLOOMERY_RIBBON, 9, &keys, &ribbon));
+  EXPECT_EQ(bytes_of(ribbon),
+            bloomery::any_filter::build_static({}, texts, 9, 0, bloomery::static_structure::ribbon).to_bytes());
 }
 
 TEST(CInterface, MergeCopyAndClear) {

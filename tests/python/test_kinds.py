@@ -145,6 +145,9 @@ class Static(PackageTest):
             expected = (self.folder / "command.bloom").read_bytes()
             for keys in (KEYS, KEYS[::-1] + KEYS[:10], iter(KEYS)):
                 self.assertEqual(bloomery.StaticFilter(keys, bits=bits).to_bytes(), expected, (bits, rate))
+        self.command("seal", "-q", "-o", "ribbon.bloom", "--ribbon", "--width", "7", "keys.txt")
+        ribbon = bloomery.StaticFilter(KEYS, bits=7, ribbon=True)
+        self.assertEqual(ribbon.to_bytes(), (self.folder / "ribbon.bloom").read_bytes())
 
     def test_it_has_all_keys_and_its_rate(self) -> None:
         for kind in (int, bytes):
