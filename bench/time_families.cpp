@@ -166,7 +166,7 @@ class fixed_in_file {
 };
 
 // A static filter, built from all its keys.
-template <fuse_fingerprint Fingerprint>
+template <static_fingerprint Fingerprint>
 class fuse {
  public:
   explicit fuse(integers keys) { build(keys, 1); }
@@ -365,7 +365,7 @@ json time_rebuilding(integers keys, const options& o) {
   return both.measure(ours, reference);
 }
 
-template <fuse_fingerprint Fingerprint>
+template <static_fingerprint Fingerprint>
 json time_static(const std::string& family, integers keys, const options& o) {
   fuse<Fingerprint> ours(keys);
   fixed reference = reference_filter(o.keys, ours.expected_fpr());

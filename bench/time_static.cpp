@@ -73,12 +73,18 @@ contestant contestant_of(const key_lists& keys) {
   return c;
 }
 
+template <unsigned Width>
+using ribbon_bits = fingerprint_bits<Width, static_structure::ribbon>;
+
 void run(std::size_t count, int rounds) {
   const key_lists keys = keys_for(count);
   const std::vector<contestant> all = {
       contestant_of<std::uint8_t>(keys),         contestant_of<fingerprint_bits<7>>(keys),
       contestant_of<fingerprint_bits<10>>(keys), contestant_of<fingerprint_bits<14>>(keys),
-      contestant_of<std::uint16_t>(keys),        contestant_of<fingerprint_bits<20>>(keys)};
+      contestant_of<std::uint16_t>(keys),        contestant_of<fingerprint_bits<20>>(keys),
+      contestant_of<ribbon_bits<7>>(keys),       contestant_of<ribbon_bits<8>>(keys),
+      contestant_of<ribbon_bits<10>>(keys),      contestant_of<ribbon_bits<14>>(keys),
+      contestant_of<ribbon_bits<16>>(keys),      contestant_of<ribbon_bits<20>>(keys)};
   std::printf("%zu keys, one thread, kernels %s, %d rounds\n", count, kernel_name().c_str(), rounds);
   for (const contestant& c : all)
     std::printf("%-8s %6.3f bits per key, FPR %.3g%%\n", c.name.c_str(), c.bits_per_key, 100 * c.fpr);

@@ -1,8 +1,8 @@
 // static_filter<>: an immutable filter, built once from all its keys. It needs 9.02 bits per key at an FPR of 0.39%,
 // where a filter with inserts needs at least 11.5, and 11.3 at 0.098% instead of 14.4.
 //
-// detail/fuse.hpp has the binary format and the construction. any_filter opens the same files if key type, width and
-// hash are known at run time only.
+// detail/fuse.hpp and detail/ribbon.hpp have the binary formats and the construction. any_filter opens the same files
+// if key type, width and hash are known at run time only.
 #pragma once
 
 #include <bloomery/detail/bulk_insert.hpp>
@@ -11,6 +11,7 @@
 #include <bloomery/detail/filter_kind.hpp>
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/joined_threads.hpp>
+#include <bloomery/detail/ribbon.hpp>
 #include <bloomery/detail/storage.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
@@ -50,10 +51,11 @@ params static_params(const params& hashing, unsigned width, const static_bytes& 
 ///   16    0.0015%     18.04                             18.1         19
 ///   32    2.3e-8%     36.1                              36.2         38
 ///
-/// Widths 8, 16 and 32 have the fastest lookups.
+/// Widths 8, 16 and 32 have the fastest lookups. A ribbon filter takes 1.01 w bits per key, but its lookups are slower.
 ///
 /// @tparam Key          std::string_view (any bytes) or std::uint64_t
-/// @tparam Fingerprint  std::uint8_t, std::uint16_t, std::uint32_t, or fingerprint_bits<w> for w of 1 to 32
+/// @tparam Fingerprint  std::uint8_t, std::uint16_t, std::uint32_t, or fingerprint_bits<w> for w of 1 to 32;
+///                      fingerprint_bits<w, static_structure::ribbon> for a ribbon filter
 /// @tparam Hash         xxh3_64, xxh3, mix, murmur3, siphash (for keys from untrusted sources), or your own:
 ///                      hash_of<Hash, Key>. Only hash64 is used: two keys with the same hash64 are the same key
 /// @tparam Storage      heap_storage or mapped_storage
@@ -70,13 +72,16 @@ params static_params(const params& hashing, unsigned width, const static_bytes& 
 ///     assert(mapped::open("cities.bloom").insert_count() == 2);
 ///     using smaller = static_filter<std::string_view, fingerprint_bits<5>>;  // 3.1%
 ///     assert(smaller::build(cities).may_contain("Madrid"));
-template <class Key = std::string_view, fuse_fingerprint Fingerprint = std::uint8_t,
+///     using smallest = static_filter<std::string_view, fingerprint_bits<5, static_structure::ribbon>>;
+///     assert(smallest::build(cities).parameters().layout == "ribbon5");
+template <class Key = std::string_view, static_fingerprint Fingerprint = std::uint8_t,
           class Hash = typename default_hash<Key, 64>::type, storage Storage = heap_storage>
   requires hash_of<Hash, Key>
 class static_filter {
  public:
   using key_type = Key;
-  static constexpr unsigned width = fuse::width_of<Fingerprint>;  ///< w, bits of a fingerprint
+  static constexpr unsigned width = sealed::width_of<Fingerprint>;  ///< w, bits of a fingerprint
+  static constexpr static_structure structure = sealed::structure_of<Fingerprint>;
 
   /// Builds a filter of these keys and verifies each key with a lookup. Keys may be repeated. Without keys, the filter
   /// reports every key as absent. The bytes depend on the set of keys only, not on order or threads.
@@ -96,8 +101,8 @@ class static_filter {
   /// Like build(), for callers that already have the hash64 of each key. Reorders `hash64s`. @throws error as build()
   static static_filter of_hash64s(std::span<std::uint64_t> hash64s, unsigned threads = 0,
                                   Hash hash = {}) requires std::same_as<Storage, heap_storage> {
-    static_bytes made = fuse_build(hash64s, width, threads);
-    params p = static_params(described(hash), width, made);
+    static_bytes made = static_build(structure, hash64s, width, threads);
+    params p = static_params(described(hash), width, made, structure);
     return static_filter(std::move(p), std::move(made.payload), hash);
   }
 
@@ -129,7 +134,7 @@ class static_filter {
 
   /// False: the key is certainly not in the set. True: it probably is.
   bool may_contain(const Key& key) const noexcept {
-    return directory_.template has<width>(storage_.data(), hash_(key).hash64);
+    return lookups_.template has<width>(storage_.data(), hash_(key).hash64);
   }
 
   /// Looks up keys: bit i%64 of bitmap[i/64] is the answer for keys[i]; unused bits are 0.
@@ -138,7 +143,7 @@ class static_filter {
   void may_contain(std::span<const Key> keys, std::span<std::uint64_t> bitmap) const {
     detail::check_bitmap("static_filter::may_contain", keys.size(), bitmap.size());
     kind::each_source(hash_, keys, [&](const hash_span& some, std::size_t first) {
-      fuse::has_batch(storage_.data(), bit_size(), some, bitmap.data() + first / 64);
+      lookups_.has_batch(storage_.data(), bit_size(), some, bitmap.data() + first / 64);
     });
   }
 
@@ -157,7 +162,7 @@ class static_filter {
 
   static params described(const Hash& hash) {
     params p = kind::describe({}, 0, 0, hash);
-    p.layout = fuse_layout_name(width);
+    p.layout = static_layout_name(structure, width);
     return p;
   }
 
@@ -197,12 +202,12 @@ class static_filter {
   }
 
   static Storage checked(Storage bytes, const std::string& path) {
-    check_fuse(width, {bytes.data(), bytes.size()}, path);
+    sealed::lookups<structure>::check(width, {bytes.data(), bytes.size()}, path);
     return bytes;
   }
 
   static_filter(params p, Storage bytes, Hash hash)
-      : params_(std::move(p)), hash_(hash), storage_(std::move(bytes)), directory_(storage_.data()) {}
+      : params_(std::move(p)), hash_(hash), storage_(std::move(bytes)), lookups_(storage_.data()) {}
   static_filter(params p, Storage bytes, Hash hash, const std::string& path)
       : static_filter(std::move(p), checked(std::move(bytes), path), hash) {
     if (sealed::keys_in(this->bytes().data()) != params_.capacity) {
@@ -215,7 +220,7 @@ class static_filter {
   params params_;
   Hash hash_;
   Storage storage_;
-  fuse::directory directory_;
+  sealed::lookups<structure> lookups_;
 };
 
 }  // namespace bloomery

@@ -210,7 +210,7 @@ kind static_kind(std::string name, bool in_memory) {
   c.able.can_insert = false;
   c.refusal = bloomery::errc::not_permitted;  // no static filter was ever opened for writing
   c.counts = counting_rule::copies;
-  c.target_fpr = std::pow(2.0, -static_cast<double>(bloomery::fuse::width_of<Fingerprint>));
+  c.target_fpr = std::pow(2.0, -static_cast<double>(bloomery::sealed::width_of<Fingerprint>));
   c.also = {verb::reopen, verb::copy, verb::replace};
   return {c, [in_memory](const setting&) { return std::make_unique<static_subject<Key, Fingerprint>>(in_memory); }};
 }
@@ -256,6 +256,8 @@ std::vector<kind> plain_kinds() {
 std::vector<kind> static_kinds() {
   return {static_kind<std::string_view, std::uint8_t>("Static_text_fuse8_file", false),
           static_kind<std::string_view, bloomery::fingerprint_bits<11>>("Static_text_fuse11_file", false),
+          static_kind<std::string_view, bloomery::fingerprint_bits<9, bloomery::static_structure::ribbon>>(
+              "Static_text_ribbon9_file", false),
           static_kind<std::uint64_t, std::uint16_t>("Static_integers_fuse16_file", false),
           static_kind<std::uint64_t, std::uint32_t>("Static_integers_fuse32_memory", true)};
 }

@@ -43,25 +43,7 @@ using sealed::multiplier;
 using sealed::partitions_in;
 using sealed::width_in;
 
-/// Bits of the fingerprints of a type: of an unsigned integer, or of fingerprint_bits; 0: another type.
-template <class F>
-inline constexpr unsigned width_of = 0;
-template <>
-inline constexpr unsigned width_of<std::uint8_t> = 8;
-template <>
-inline constexpr unsigned width_of<std::uint16_t> = 16;
-template <>
-inline constexpr unsigned width_of<std::uint32_t> = 32;
-template <unsigned Width>
-inline constexpr unsigned width_of<fingerprint_bits<Width>> = Width <= most_width ? Width : 0;
-
 }  // namespace fuse
-
-/// The types of fingerprints of a fuse filter: std::uint8_t, std::uint16_t, std::uint32_t, and fingerprint_bits<1> to
-/// fingerprint_bits<32>.
-template <class F>
-concept fuse_fingerprint = fuse::width_of<F>
-!= 0;
 
 /// The descriptor of a partition in the payload.
 struct fuse_partition {
@@ -238,6 +220,14 @@ geometry fuse_geometry(unsigned width, std::uint64_t keys);
 /// this, lookups stay within the payload, whatever its cells contain.
 /// @throws error  damaged: names the field
 void check_fuse(unsigned width, std::span<const std::uint8_t> payload, const std::string& where);
+
+template <>
+struct sealed::lookups<static_structure::fuse> : fuse::directory {
+  static constexpr auto check = check_fuse;
+  static constexpr auto has_batch = fuse::has_batch;
+
+  using fuse::directory::directory;
+};
 
 /// The cells and the fingerprint of the key with this hash, in a checked payload.
 fuse_place fuse_place_of(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t hash64) noexcept;

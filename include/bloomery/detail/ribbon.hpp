@@ -207,6 +207,22 @@ geometry ribbon_geometry(unsigned width, std::uint64_t keys);
 /// @throws error  damaged: names the field
 void check_ribbon(unsigned width, std::span<const std::uint8_t> payload, const std::string& where);
 
+template <>
+struct sealed::lookups<static_structure::ribbon> {
+  static constexpr auto check = check_ribbon;
+
+  explicit lookups(const std::uint8_t*) noexcept {}
+
+  template <unsigned>
+  bool has(const std::uint8_t* payload, std::uint64_t hash64) const noexcept {
+    return ribbon::has(payload, hash64);
+  }
+  static void has_batch(const std::uint8_t* payload, std::uint64_t, const hash_span& keys,
+                        std::uint64_t* bitmap) noexcept {
+    ribbon::has_batch(payload, keys, bitmap);
+  }
+};
+
 /// Builds a filter of the keys with these hashes and verifies each key with a lookup. Equal sets give equal bytes,
 /// independent of order, repetitions and number of threads.
 ///

@@ -19,8 +19,8 @@
 
 namespace BLOOMERY_EXPORT bloomery {
 
-/// Fingerprints of `Width` bits, 1 to 32: the FPR is 2^-Width.
-template <unsigned Width>
+/// Fingerprints of `Width` bits, 1 to 32, in a filter of this structure: the FPR is 2^-Width.
+template <unsigned Width, static_structure Structure = static_structure::fuse>
 struct fingerprint_bits {};
 
 namespace sealed {
@@ -28,6 +28,32 @@ namespace sealed {
 inline constexpr std::uint64_t header_bytes = 64;
 inline constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio, odd
 inline constexpr unsigned most_width = 32;
+
+/// The width and the structure of a static filter, given by a type: by an unsigned integer, for fuse filters, or by
+/// fingerprint_bits. A width of 0: another type.
+template <class F>
+inline constexpr unsigned width_of = 0;
+template <>
+inline constexpr unsigned width_of<std::uint8_t> = 8;
+template <>
+inline constexpr unsigned width_of<std::uint16_t> = 16;
+template <>
+inline constexpr unsigned width_of<std::uint32_t> = 32;
+template <unsigned Width, static_structure Structure>
+inline constexpr unsigned width_of<fingerprint_bits<Width, Structure>> = Width <= most_width ? Width : 0;
+
+template <class F>
+inline constexpr static_structure structure_of = static_structure::fuse;
+template <unsigned Width, static_structure Structure>
+inline constexpr static_structure structure_of<fingerprint_bits<Width, Structure>> = Structure;
+
+/// The lookups of a structure (fuse.hpp, ribbon.hpp), made of a checked payload, which may move later, but not change:
+///
+///   check(width, payload, where)             check_fuse() or check_ribbon()
+///   has<width>(payload, hash64)              whether the key with this hash may be present
+///   has_batch(payload, bits, keys, bitmap)   the same for many keys; `bits` is the size of the payload
+template <static_structure Structure>
+struct lookups;
 
 /// Whether this build has ribbon filters. The web page does not, to stay small.
 #if defined(__EMSCRIPTEN__)
@@ -55,6 +81,12 @@ inline unsigned width_in(const std::uint8_t* payload) noexcept {
 }
 
 }  // namespace sealed
+
+/// The types of fingerprints of a static filter: std::uint8_t, std::uint16_t, std::uint32_t, and fingerprint_bits of 1
+/// to 32 bits.
+template <class F>
+concept static_fingerprint = sealed::width_of<F>
+!= 0;
 
 /// A finished payload.
 struct static_bytes {
