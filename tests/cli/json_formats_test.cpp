@@ -1,5 +1,5 @@
 // Filter files in JSON: recorded files are read as the systems that wrote them do (tests/golden/foreign/record.sh), the
-// same text is written, and other texts are refused. tests/command/test_formats.py compares answers.
+// same text is written, and other texts are refused. tests/command/test_formats_peers.py compares answers.
 #include "app/json_formats.hpp"
 
 #include "app/base64.hpp"

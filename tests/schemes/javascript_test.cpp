@@ -1,5 +1,5 @@
 // The schemes of JavaScript libraries, compared with the bits of the npm packages bloom-filters 3.0.4 and bloomfilter
-// 1.1.0, and their FPR, compared with counted false positives. tests/command/test_formats.py runs the packages.
+// 1.1.0, and their FPR, compared with counted false positives. tests/command/test_formats_peers.py runs the packages.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/scheme.hpp>
 
