@@ -183,6 +183,7 @@ void add_size(json& result, const filter_facts& f) {
   result["bytes"] = f.bytes;
   if (f.file) result["file_bytes"] = f.file->bytes;
   if (f.static_keys) result["width"] = f.static_keys->fingerprint_bits;
+  if (f.static_keys) result["absent_list"] = f.static_keys->has_absent_list;
   if (f.shared) result["first_bits"] = p.geometry.bits;
   if (!f.layers.empty()) result["layers"] = f.layers.size();
   result["probes"] = p.geometry.probes;

@@ -151,7 +151,10 @@ void add_rates(page& out, const info_result& r) {
   const filter_facts& f = r.facts;
   if (f.fill) {
     out.line(f.fill->is_certain() ? "exact FPR" : "estimated FPR",
-             rate_text(f.fill->current_fpr) + (f.static_keys ? ", for any keys" : ", from the bits") +
+             rate_text(f.fill->current_fpr) +
+                 (!f.static_keys                   ? ", from the bits"
+                  : f.static_keys->has_absent_list ? ", for keys of neither list"
+                                                   : ", for any keys") +
                  uncertainty_text(*f.fill) + (f.window ? ", at the newest generation" : ""));
   }
   if (f.expected_fpr && !f.static_keys) {
@@ -266,7 +269,8 @@ std::string text_of(const info_result& r) {
     out.line("lookup", fmt::format("{} of {}",
                                    counted(p.geometry.probes == 1 ? 64 : p.geometry.probes,
                                            p.geometry.probes == 1 ? "slot" : "fingerprint"),
-                                   counted(f.static_keys->fingerprint_bits, "bit")));
+                                   counted(f.static_keys->fingerprint_bits, "bit")) +
+                           (f.static_keys->has_absent_list ? ", then 64 slots of 1 bit" : ""));
   else
     out.line("capacity", capacity_line(f));
   add_growth(out, f);

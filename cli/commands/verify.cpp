@@ -199,7 +199,9 @@ std::vector<std::string> complaints(const findings& f) {
   if (f.certified() && differ(f.measured, f.fpr(), f.uncertainty())) {
     result.push_back("the measured FPR differs from the FPR of the bits: the hash does not match them");
   }
-  if (f.certified() && differ(f.absent.rate, f.fpr(), f.uncertainty())) {
+  const bool has_absent_list = f.facts.static_keys && f.facts.static_keys->has_absent_list;
+  if (f.certified() && differ(f.absent.rate, f.fpr(), f.uncertainty()) &&
+      !(has_absent_list && f.absent.rate.rate() < f.fpr())) {
     result.emplace_back(
         f.absent.rate.rate() > f.fpr()
             ? "the keys of --absent are reported more often than random keys: some were inserted after all, or they "

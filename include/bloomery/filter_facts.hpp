@@ -73,6 +73,7 @@ struct static_facts {
   std::uint64_t keys = 0;  ///< exact number of distinct keys
   std::uint64_t partitions = 0;
   std::uint32_t fingerprint_bits = 0;  ///< 1 to 32
+  bool has_absent_list = false;        ///< no key of a second list is reported: a cascade
 };
 
 /// Why a rebuilding filter cannot use its key log.

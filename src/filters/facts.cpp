@@ -33,10 +33,11 @@ void add_static(filter_facts& facts, const any_filter& filter, info_depth depth)
   const params& p = facts.parameters;
   const std::uint64_t keys = sealed::keys_in(filter.bytes().data());
   const unsigned width = sealed::width_in(filter.bytes().data());
-  facts.static_keys = static_facts{keys, sealed::partitions_in(filter.bytes().data()), width};
+  facts.static_keys = static_facts{keys, sealed::partitions_in(filter.bytes().data()), width,
+                                   find_layout(p.layout)->sealed->has_absent_list};
   facts.insert_count = facts.distinct_keys = keys;
   facts.count_is_estimate = false;
-  facts.expected_fpr = static_rate(width, keys);
+  facts.expected_fpr = find_layout(p.layout)->expected_fpr(p.geometry, keys);
   facts.keys_left = 0;
   if (depth == info_depth::counts) return;
   const fill_statistics bits = measure_fill(p, filter.bytes());

@@ -6,6 +6,7 @@
 //              and the keys of the bucket below the threshold go to the next layer
 //   solve      from the last slot to the first, by back substitution
 //   verify     look up every key in the finished words
+#include <bloomery/detail/cascade.hpp>
 #include <bloomery/detail/ribbon.hpp>
 
 #include "filters/partitioned_build.hpp"
@@ -62,6 +63,23 @@ struct structure {
   static constexpr bool finds_copies = false;  // an equation that repeats another one is not noticed
 
   unsigned width_;
+  bool is_given_ =
+      false;  // the lowest bit of a hash is not part of the hash, but the bit to be combined from the slots
+
+  // The bits of a hash that determine places.
+  std::uint64_t used() const { return is_given_ ? cascade::place_bits : ~std::uint64_t{0}; }
+
+  // The hash of a key in the first layer and in the layer after that of h. A given bit remains.
+  std::uint64_t first_layer(std::uint64_t hash64, std::uint64_t seed) const {
+    return (mix64((hash64 & used()) ^ seed) & used()) | (hash64 & ~used());
+  }
+  std::uint64_t layer_after(std::uint64_t h) const { return (next_layer(h & used()) & used()) | (h & ~used()); }
+
+  equation equation_of(std::uint64_t h, std::uint32_t blocks) const {
+    equation e(h & used(), blocks, width_);
+    if (is_given_) e.fingerprint = h & 1;
+    return e;
+  }
 
   unsigned width() const { return width_; }
   partition sized(std::uint64_t keys, std::uint32_t growth) const { return bloomery::sized(keys, growth); }
@@ -83,18 +101,18 @@ class structure::worker {
     const std::span<std::uint64_t> hashes = hashes_.of<std::uint64_t>(p.keys);
     std::uint64_t* to = hashes.data();
     for (const auto& piece : some) {
-      for (const std::uint64_t hash64 : piece) *to++ = mix64(hash64 ^ p.seed);
+      for (const std::uint64_t hash64 : piece) *to++ = s.first_layer(hash64, p.seed);
     }
     std::span<std::uint64_t> left = hashes;
     std::uint64_t word = p.first;
     const std::size_t layers = layers_of(p);
     for (std::size_t i = 0; i < layers; ++i) {
       std::uint8_t* const begin = payload + 8 * word;
-      left = build_layer(s.width_, p.blocks[i], i + 1 == layers, left, begin);
+      left = build_layer(s, p.blocks[i], i + 1 == layers, left, begin);
       if (i + 1 < layers && left.size() > most_keys_in(p.blocks[i + 1])) break;
       word += words_of(p, i, s.width_);
     }
-    if (left.empty() && all_there(p, some, s.width_, payload)) return true;
+    if (left.empty() && all_there(s, p, some, payload)) return true;
     std::fill_n(payload + s.offset_of(p), s.bytes_of(p), std::uint8_t{0});
     return false;
   }
@@ -116,39 +134,41 @@ class structure::worker {
   static std::uint64_t most_keys_in(std::uint32_t blocks) { return 2 * std::uint64_t{slots_of_block} * blocks; }
 
   // Writes a layer and returns the hashes of the keys for the next layer. The last layer: none, or all if it failed.
-  std::span<std::uint64_t> build_layer(unsigned width, std::uint32_t blocks, bool is_last,
+  std::span<std::uint64_t> build_layer(const structure& s, std::uint32_t blocks, bool is_last,
                                        std::span<std::uint64_t> hashes, std::uint8_t* to) {
+    const unsigned width = s.width_;
+    const auto start_of = [&](std::uint64_t h) { return multiply_high(h & s.used(), starts_of(blocks)); };
     partitioned::sort(hashes);
     const std::span<row> rows = rows_.of<row>(std::uint64_t{slots_of_block} * blocks);
     std::fill(rows.begin(), rows.end(), row{0, 0});
     std::uint8_t* const threshold_bytes = to + 8 * std::uint64_t{blocks} * width;
     std::size_t bumped = 0;  // they are moved to the beginning
     for (std::size_t begin = 0, end = 0; begin < hashes.size(); begin = end) {
-      const std::uint64_t bucket = equation(hashes[begin], blocks, width).start / starts_of_bucket;
+      const std::uint64_t bucket = start_of(hashes[begin]) / starts_of_bucket;
       for (end = begin + 1; end < hashes.size(); ++end) {
-        if (multiply_high(hashes[end], starts_of(blocks)) / starts_of_bucket != bucket) break;
+        if (start_of(hashes[end]) / starts_of_bucket != bucket) break;
       }
-      const std::uint32_t below = eliminate(width, blocks, hashes.subspan(begin, end - begin), rows);
+      const std::uint32_t below = eliminate(s, blocks, hashes.subspan(begin, end - begin), rows);
       if (below == 0) continue;
       if (is_last) return hashes;
       const auto code =
           static_cast<std::uint64_t>(std::find(thresholds.begin(), thresholds.end(), below) - thresholds.begin());
       threshold_bytes[bucket / 4] = static_cast<std::uint8_t>(threshold_bytes[bucket / 4] | code << 2 * (bucket % 4));
       for (std::size_t i = begin; i < end; ++i) {
-        if (multiply_high(hashes[i], starts_of(blocks)) % starts_of_bucket >= below) break;  // sorted by start
-        hashes[bumped++] = next_layer(hashes[i]);
+        if (start_of(hashes[i]) % starts_of_bucket >= below) break;  // sorted by start
+        hashes[bumped++] = s.layer_after(hashes[i]);
       }
     }
-    solve(width, rows, to);
+    solve(s, rows, to);
     return hashes.first(bumped);
   }
 
   // Places the keys of a bucket. Returns the threshold below which they are not placed, or 0.
-  std::uint32_t eliminate(unsigned width, std::uint32_t blocks, std::span<const std::uint64_t> hashes,
+  std::uint32_t eliminate(const structure& s, std::uint32_t blocks, std::span<const std::uint64_t> hashes,
                           std::span<row> rows) {
     taken_.clear();
     for (std::size_t i = hashes.size(); i-- > 0;) {
-      const equation e(hashes[i], blocks, width);
+      const equation e = s.equation_of(hashes[i], blocks);
       const auto start = static_cast<std::uint32_t>(e.start % starts_of_bucket);
       std::uint64_t slot = e.start;
       row left{e.coefficients, e.fingerprint};
@@ -172,8 +192,10 @@ class structure::worker {
     return 0;
   }
 
-  // Back substitution. Bit j of bits[i] is bit i of slot j after the present one.
-  static void solve(unsigned width, std::span<const row> rows, std::uint8_t* to) {
+  // Back substitution. Bit j of bits[i] is bit i of slot j after the present one. Free slots are 0, or with given bits
+  // random, so that the bit of any other key is 1 with probability 1/2.
+  static void solve(const structure& s, std::span<const row> rows, std::uint8_t* to) {
+    const unsigned width = s.width_;
     std::array<std::uint64_t, sealed::most_width> bits{};
     for (std::uint64_t slot = rows.size(); slot-- > 0;) {
       const row& r = rows[slot];
@@ -181,7 +203,7 @@ class structure::worker {
         const std::uint64_t later = bits[i] << 1;
         const std::uint64_t own =
             r.coefficients == 0
-                ? 0
+                ? (s.is_given_ ? mix64(slot) & 1 : 0)
                 : (r.fingerprint >> i & 1) ^ static_cast<std::uint64_t>(__builtin_parityll(later & r.coefficients));
         bits[i] = later | own;
       }
@@ -189,12 +211,13 @@ class structure::worker {
     }
   }
 
-  static bool all_there(const partition& p, const partitioned::pieces& some, unsigned width,
+  static bool all_there(const structure& s, const partition& p, const partitioned::pieces& some,
                         const std::uint8_t* payload) {
     for (const auto& piece : some) {
       for (const std::uint64_t hash64 : piece) {
-        const ribbon::place at = place_of(p, payload, hash64, width, [](std::uint64_t) {});
-        if (combined(payload, at, width) != at.fingerprint) return false;
+        const ribbon::place at = place_of(
+            p, payload, hash64, s.width_, [](std::uint64_t) {}, s.used());
+        if (combined(payload, at, s.width_) != (s.is_given_ ? hash64 & 1 : at.fingerprint)) return false;
       }
     }
     return true;
@@ -218,6 +241,10 @@ static_bytes ribbon_build(std::span<std::uint64_t> hash64s, unsigned width, unsi
                           const build_watch& watch) {
   ribbon_layout_name(width);  // throws
   return partitioned::build(hash64s, structure{width}, threads, watch);
+}
+
+static_bytes ribbon_build_bits(std::span<std::uint64_t> hash64s, unsigned threads, const build_watch& watch) {
+  return partitioned::build(hash64s, structure{.width_ = 1, .is_given_ = true}, threads, watch);
 }
 
 streamed_payload ribbon_stream(const stream_source& from, unsigned width, const payload_sink& to) {

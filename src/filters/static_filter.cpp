@@ -55,7 +55,11 @@ params static_params(const params& hashing, unsigned width, const static_bytes& 
 
 params static_params_of(const params& hashing, unsigned width, const streamed_payload& built,
                         static_structure structure) {
-  const static_calls& calls = calls_of(structure);
+  return static_params_of(calls_of(structure), hashing, width, built);
+}
+
+params static_params_of(const static_calls& calls, const params& hashing, unsigned width,
+                        const streamed_payload& built) {
   params p;
   p.layout = calls.layout_name(width);
   p.hash = hashing.hash;
@@ -65,7 +69,7 @@ params static_params_of(const params& hashing, unsigned width, const streamed_pa
   p.key_check = hashing.key_check;
   p.geometry = {8 * built.bytes, calls.probes};
   p.capacity = built.keys;
-  p.target_fpr = static_rate(width, built.keys);
+  p.target_fpr = calls.rate(width, built.keys);
   return p;
 }
 

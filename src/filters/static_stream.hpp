@@ -13,6 +13,8 @@
 
 namespace bloomery {
 
+struct static_calls;
+
 /// The hashes of a static filter, without repetitions, and the resources for its construction.
 struct stream_source {
   const hash_groups& hashes;
@@ -42,5 +44,7 @@ streamed_payload ribbon_stream(const stream_source& from, unsigned width, const 
 /// static_params() of a payload of this size.
 params static_params_of(const params& hashing, unsigned width, const streamed_payload& built,
                         static_structure structure);
+params static_params_of(const static_calls& calls, const params& hashing, unsigned width,
+                        const streamed_payload& built);
 
 }  // namespace bloomery

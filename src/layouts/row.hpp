@@ -89,11 +89,13 @@ struct static_lookup {
 /// Called with bytes of a payload before a lookup reads them, apart from those of the head and the table.
 using before_reading = function_ref<void(std::uint64_t begin, std::uint64_t count)>;
 
-/// A structure of static filters, of any width: fuse, ribbon. Payloads are checked, except for check().
+/// A structure of static filters, of any width: fuse, ribbon, cascade. Payloads are checked, except for check().
 struct static_calls {
   std::string_view (*layout_name)(std::uint64_t width);
   void (*check)(unsigned width, std::span<const std::uint8_t> payload, const std::string& where);
   bloomery::geometry (*geometry)(unsigned width, std::uint64_t keys);
+  double (*rate)(unsigned width, std::uint64_t keys);          ///< expected FPR
+  long double (*hits)(std::span<const std::uint8_t> payload);  ///< exact share of random hashes that it reports
   void (*may_contain)(const std::uint8_t* payload, const bloomery::geometry& g, const hash_span& keys,
                       std::uint64_t* bitmap);
   static_lookup (*look_up)(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t hash64,
@@ -102,6 +104,7 @@ struct static_calls {
   std::uint64_t partition_bytes;                ///< of a descriptor
   std::uint32_t probes;                         ///< as in headers
   bool has_cells;                               ///< whether a fingerprint is in consecutive bits
+  bool has_absent_list;                         ///< whether no key of a second list is reported
 };
 
 struct layout_row : layout_facts {

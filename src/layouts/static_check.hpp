@@ -41,14 +41,15 @@ inline void check_width(std::uint64_t width) {
 }
 
 /// Checks the head of a payload and returns the number of its partitions, whose descriptors are in the payload.
-/// @throws error  damaged
+/// @param unchecked  where zeros begin
+/// @throws error     damaged
 inline std::uint64_t check_head(unsigned width, std::span<const std::uint8_t> payload, std::uint64_t partition_bytes,
-                                const std::string& where) {
+                                const std::string& where, std::uint64_t unchecked = 16) {
   if (payload.size() < sealed::header_bytes + partition_bytes || payload.size() % 64 != 0)
     refuse_static(where, "its size", "a multiple of 64 bytes, at least 128", payload.size());
   if (const unsigned written = sealed::width_in(payload.data()); written != width)
     refuse_static(where, "bits of a fingerprint", std::to_string(width), written);
-  for (std::uint64_t at = 16; at < sealed::header_bytes; ++at) {
+  for (std::uint64_t at = unchecked; at < sealed::header_bytes; ++at) {
     if (payload[at] != 0) refuse_static(where, "reserved bytes", "zeros", payload[at]);
   }
   const std::uint64_t partitions = sealed::partitions_in(payload.data());

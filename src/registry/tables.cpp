@@ -69,6 +69,10 @@ struct ribbon_lookup {
   static bool has(const std::uint8_t* bytes, std::uint64_t hash64) { return bloomery::ribbon::has(bytes, hash64); }
 };
 
+struct cascade_lookup {
+  static bool has(const std::uint8_t* bytes, std::uint64_t hash64) { return bloomery::cascade::has(bytes, hash64); }
+};
+
 template <class Lookup, class Hash, class Key>
 bool is_sealed_in(const std::uint8_t* bytes, const geometry&, const hash_seed& seed, Key key) {
   return Lookup::has(bytes, with_seed<Hash>(seed)(key).hash64);
@@ -124,6 +128,8 @@ struct hash_list {
   static constexpr single_key_calls fuse[] = {sealed_calls<fuse_lookup<W>, Hashes>()...};
 
   static constexpr single_key_calls ribbon[] = {sealed_calls<ribbon_lookup, Hashes>()...};
+
+  static constexpr single_key_calls cascade[] = {sealed_calls<cascade_lookup, Hashes>()...};
 };
 
 // All hashes.
@@ -166,6 +172,8 @@ std::span<const layout_row> all_layouts() noexcept {
       all.push_back(row_of_static(static_structure::fuse, width, fuse_of(width)));
     for (unsigned width = 1; sealed::has_ribbon && width <= sealed::most_width; ++width)
       all.push_back(row_of_static(static_structure::ribbon, width, hashes::ribbon));
+    for (unsigned width = 1; sealed::has_ribbon && width <= sealed::most_width; ++width)
+      all.push_back(row_of_cascade(width, hashes::cascade));
     return all;
   }());
   return rows;

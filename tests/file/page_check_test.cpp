@@ -2,6 +2,7 @@
 //
 // The reference is the filter in memory that was saved.
 #include <bloomery/any_filter.hpp>
+#include <bloomery/cascade_builder.hpp>
 #include <bloomery/filter.hpp>
 #include <bloomery/filter_handle.hpp>
 #include <bloomery/mapped_storage.hpp>
@@ -60,6 +61,15 @@ std::vector<kind> kinds() {
   all.push_back({"ribbon9", [] {
                    const auto texts = sample_texts(8 * present);
                    return any_filter::build_static({}, texts, 9, 1, static_structure::ribbon);
+                 }});
+  all.push_back({"cascade9", [] {
+                   std::vector<std::uint64_t> hash64s;
+                   for (const std::string& text : sample_texts(8 * present)) hash64s.push_back(xxh3_64{}(text).hash64);
+                   cascade_builder builder(hash64s, 9);
+                   builder.build({.hash = "xxh3_64"});
+                   const scratch_folder folder;
+                   builder.save(folder / "f");
+                   return any_filter::load(folder / "f");
                  }});
   all.push_back({"fuse11", sealed_filter<fingerprint_bits<11>>});
   all.push_back({"fuse16", sealed_filter<std::uint16_t>});

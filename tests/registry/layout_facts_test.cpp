@@ -33,6 +33,8 @@ const std::vector<expected_facts> table = [] {
     all.push_back({"fuse" + std::to_string(width), family::static_set, 0, width, 0, 3, 64, false});
   for (std::uint32_t width = 1; width <= 32; ++width)
     all.push_back({"ribbon" + std::to_string(width), family::static_set, 0, 1, 0, 1, 64, false});
+  for (std::uint32_t width = 1; width <= 32; ++width)
+    all.push_back({"cascade" + std::to_string(width), family::static_set, 0, 1, 0, 1, 64, false});
   return all;
 }();
 

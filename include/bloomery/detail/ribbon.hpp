@@ -144,11 +144,11 @@ inline std::uint64_t word_of(const std::uint8_t* payload, std::uint64_t i) noexc
 }
 
 /// The place of a key in a partition with keys. `visit` is called with the number of each word of thresholds before it
-/// is read, and may throw.
+/// is read, and may throw. Of the hashes, only the bits of `used` matter: all, except in cascades (cascade.hpp).
 template <class Visit>
 place place_of(const ribbon_partition& p, const std::uint8_t* payload, std::uint64_t hash64, unsigned width,
-               Visit visit) {
-  std::uint64_t h = mix64(hash64 ^ p.seed);
+               Visit visit, std::uint64_t used = ~std::uint64_t{0}) {
+  std::uint64_t h = mix64((hash64 & used) ^ p.seed) & used;
   std::uint64_t word = p.first;
   for (std::size_t i = 0;; ++i) {
     const equation e(h, p.blocks[i], width);
@@ -159,7 +159,7 @@ place place_of(const ribbon_partition& p, const std::uint8_t* payload, std::uint
       visit(at);
       if (e.start % starts_of_bucket < threshold(word_of(payload, at), bucket)) {
         word += words_of(p, i, width);
-        h = next_layer(h);
+        h = next_layer(h) & used;
         continue;
       }
     }
@@ -207,9 +207,13 @@ geometry ribbon_geometry(unsigned width, std::uint64_t keys);
 /// @throws error  damaged: names the field
 void check_ribbon(unsigned width, std::span<const std::uint8_t> payload, const std::string& where);
 
+/// The same, if the head has other contents from byte 16 to byte `unchecked`.
+void check_ribbon(unsigned width, std::span<const std::uint8_t> payload, const std::string& where,
+                  std::uint64_t unchecked);
+
 template <>
 struct sealed::lookups<static_structure::ribbon> {
-  static constexpr auto check = check_ribbon;
+  static constexpr void (*check)(unsigned, std::span<const std::uint8_t>, const std::string&) = check_ribbon;
 
   explicit lookups(const std::uint8_t*) noexcept {}
 
@@ -235,5 +239,9 @@ struct sealed::lookups<static_structure::ribbon> {
 /// @throws error   invalid_argument: another width; too_large: more than this machine's memory; what `watch` throws
 static_bytes ribbon_build(std::span<std::uint64_t> hash64s, unsigned width, unsigned threads = 0,
                           const build_watch& watch = {});
+
+/// Builds slots of 1 bit that give, for each key, the lowest bit of its hash: the second level of a cascade
+/// (cascade.hpp). No two hashes may differ in the lowest bit only. Otherwise as ribbon_build().
+static_bytes ribbon_build_bits(std::span<std::uint64_t> hash64s, unsigned threads = 0, const build_watch& watch = {});
 
 }  // namespace bloomery
