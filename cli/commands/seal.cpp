@@ -5,6 +5,7 @@
 //
 // The low 8 bytes of each key's hash are kept in memory, or in a temporary file if they exceed the memory limit, until
 // all keys are read. Then the filter is built, and every key is looked up in it. The file appears when it is complete.
+#include "cli/commands/seal.hpp"
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
@@ -12,7 +13,6 @@
 #include "cli/commands/open_handle.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/io/key_batch.hpp"
-#include "cli/io/progress.hpp"
 #include "cli/io/system_error.hpp"
 
 #include <bloomery/detail/fuse.hpp>
@@ -36,18 +36,6 @@
 
 namespace bloomery::cli {
 namespace {
-
-struct seal_options {
-  std::string output;
-  std::optional<std::uint64_t> width;  ///< bits of a fingerprint: 1 to 32
-  std::optional<double> rate;          ///< target FPR, instead of a width
-  bool ribbon = false;
-  making_options wanted;  ///< only hash, seed, kind of keys, secret
-  std::string note;
-  input_options inputs;                 ///< files of keys, or one filter with a key log
-  std::optional<std::uint64_t> memory;  ///< limit, in bits
-  common_options common;
-};
 
 std::uint64_t memory_limit_of(const seal_options& options) {
   return options.memory ? std::max<std::uint64_t>(1, *options.memory / 8) : available_memory().bytes / 2;
@@ -75,10 +63,8 @@ class key_collector {
         quiet_(options.common.quiet),
         bytes_total_(bytes_of_files(options.inputs)) {}
 
-  /// @param text_bytes  of the input with these keys; 0: unknown
-  template <class Hash>
-  void append(std::span<const Hash> hashes, std::uint64_t text_bytes = 0) {
-    builder_.append(hashes);
+  void append(std::span<const std::uint64_t> hash64s, std::uint64_t text_bytes) {
+    builder_.append(hash64s);
     bytes_read_ += text_bytes;
     if (reported_ || builder_.temporary_bytes() == 0) return;
     reported_ = true;
@@ -113,7 +99,7 @@ class key_collector {
 };
 
 // Reads the hashes in the key log of the filter with this `info`.
-void read_log(const std::string& filter, const file_info& info, key_collector& to) {
+void read_log(const std::string& filter, const file_info& info, const hash_sink& to) {
   const std::string path = rebuilding_filter::log_path(filter);
   const key_log log = key_log::open(path);
   const params& p = info.parameters;
@@ -128,21 +114,21 @@ void read_log(const std::string& filter, const file_info& info, key_collector& t
   }
   const log_reading seen = log.read(0, [&](std::span<const std::uint64_t> hash64s) {
     if (stop_signal() != 0) throw interrupted();
-    to.append(hash64s);
+    to(hash64s, 0);
   });
   if (!seen.whole()) {
     throw error(errc::damaged, {"the log has lost keys", path, "", seen.damage_in_words(), hint});
   }
 }
 
-params collect_log(const seal_options& options, const std::string& path, key_collector& to) {
+params collect_log(const seal_options& options, const std::string& path, const hash_sink& to) {
   if (options.inputs.files.size() > 1) {
     throw error(errc::invalid_argument, {"a filter cannot be sealed together with other inputs", path, "one INPUT",
                                          std::to_string(options.inputs.files.size()), ""});
   }
   const std::unique_ptr<filter_handle> filter =
       open_handle({.name = path, .secret = options.wanted.secret, .quiet = true, .facts_only = true});
-  const params p = filter->parameters();
+  params p = filter->parameters();
   if (!capabilities_of(p).can_insert) {
     throw error(errc::incompatible, {"the filter is static already", path, "", p.layout, ""});
   }
@@ -159,27 +145,23 @@ params collect_log(const seal_options& options, const std::string& path, key_col
   return p;
 }
 
-params collect_keys(const seal_options& options, key_collector& to) {
+params collect_keys(const seal_options& options, const hash_sink& to) {
   making_options wanted = options.wanted;
   wanted.layout = "split_block512";
-  const params hashing = params_for(wanted, 1, 0.01);
+  params hashing = params_for(wanted, 1, 0.01);
   const std::unique_ptr<filter_handle> hasher = make_hasher(hashing);
+  std::vector<std::uint64_t> hash64s;
   const bool whole = for_each_batch(
       *hasher, options.inputs, {options.common.threads, options.common.progress && !options.common.quiet, "read", true},
       [](key_batch&) {},
       [&](key_batch& batch) {
-        to.append(batch.prepared.hashes(), batch.text.size);
+        hash64s.clear();
+        for (const key_hash& hash : batch.prepared.hashes()) hash64s.push_back(hash.hash64);
+        to(hash64s, batch.text.size);
         return true;
       });
   if (!whole) throw interrupted();
   return hashing;
-}
-
-params collect(const seal_options& options, key_collector& to) {
-  for (const std::string& name : options.inputs.files) {
-    if (is_filter(name)) return collect_log(options, name, to);
-  }
-  return collect_keys(options, to);
 }
 
 constexpr unsigned usual_width = 8;
@@ -196,36 +178,6 @@ void check_width(const seal_options& options) {
   }
 }
 
-unsigned width_for(const seal_options& options, std::uint64_t keys) {
-  if (!options.rate) return static_cast<unsigned>(options.width.value_or(usual_width));
-  if (const std::optional<unsigned> width = static_width_for(*options.rate, keys)) return *width;
-  throw error(errc::too_large, {"no fingerprint is long enough for this false-positive rate", "--rate",
-                                "at least " + rate_text(static_rate(fuse::most_width, keys)), rate_text(*options.rate),
-                                hint::use_higher_rate});
-}
-
-// A progress bar for each step of the build.
-class build_progress {
- public:
-  explicit build_progress(const seal_options& options) : shown_(options.common.progress && !options.common.quiet) {}
-
-  void expect(std::uint64_t keys) { all_ = keys; }
-
-  void show(static_step step, std::uint64_t keys) {
-    if (!bar_ || step != step_) bar_.emplace(shown_, step == static_step::count ? "count" : "seal");
-    step_ = step;
-    if (bar_->due()) bar_->show({keys, keys, all_, -1, -1});
-  }
-
-  void wipe() { bar_.reset(); }
-
- private:
-  bool shown_;
-  std::uint64_t all_ = 0;
-  static_step step_ = static_step::count;
-  std::optional<progress> bar_;
-};
-
 exit_status seal(const seal_options& options) {
   refuse_shared(options.output, "seal", true);
   for (const std::string& input : options.inputs.files) refuse_shared(input, "seal", true);
@@ -235,18 +187,20 @@ exit_status seal(const seal_options& options) {
   check_not_the_key(options.output, "--output", options.wanted.secret);
   check_replaceable(options.output, "--output");
   check_locks(options.output);
+  if (!options.never_for.empty()) return seal_never_for(options);
 
-  build_progress bars(options);
+  build_progress bars(options.common);
   const std::uint64_t memory = memory_limit_of(options);
   static_file_builder builder(options.output, {.memory = memory,
                                                .threads = options.common.threads,
                                                .file = {.metadata = options.note, .no_lock = no_lock()},
                                                .watch = [&](static_step step, std::uint64_t keys) {
                                                  if (stop_signal() != 0) throw interrupted();
-                                                 bars.show(step, keys);
+                                                 bars.show(step == static_step::count ? "count" : "seal", keys);
                                                }});
   key_collector keys(builder, memory, options);
-  const params hashing = collect(options, keys);
+  const params hashing = collect_hashes(
+      options, [&](std::span<const std::uint64_t> hash64s, std::uint64_t bytes) { keys.append(hash64s, bytes); });
   const unsigned width = width_for(options, builder.size());
   check_room(options.output, builder.size() * width / 8);
   bars.expect(builder.size());
@@ -255,30 +209,52 @@ exit_status seal(const seal_options& options) {
   point_of_no_return();
   builder.publish();
 
-  const std::uint64_t distinct = p.capacity;
-  const std::uint64_t bytes = bytes_for(p.geometry.bits);
-  const double bits_per_key = distinct == 0 ? 0 : static_cast<double>(p.geometry.bits) / static_cast<double>(distinct);
-  if (options.common.json) {
-    print_result(
-        {{"filter", options.output},
-         {"lines", builder.size()},
-         {"keys", distinct},
-         {"bytes", bytes},
-         {"bits_a_key", distinct == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(bits_per_key)},
-         {"rate", p.target_fpr},
-         {"layout", p.layout},
-         {"hash", p.hash},
-         {"bits", p.geometry.bits},
-         {"temporary_bytes", builder.temporary_bytes()}});
-  } else if (!options.common.quiet) {
-    say(fmt::format("{}: {}, {}; static filter of {} ({}{}), FPR {}", options.output, counted(builder.size(), "line"),
-                    counted(distinct, "key"), bytes_text(bytes), p.layout,
-                    distinct == 0 ? "" : fmt::format(", {:.4g} bits per key", bits_per_key), rate_text(p.target_fpr)));
-  }
+  report_sealed(options, p, builder.size(), {{"temporary_bytes", builder.temporary_bytes()}}, "FPR ");
   return exit_status::found;
 }
 
 }  // namespace
+
+unsigned width_for(const seal_options& options, std::uint64_t keys) {
+  if (!options.rate) return static_cast<unsigned>(options.width.value_or(usual_width));
+  if (const std::optional<unsigned> width = static_width_for(*options.rate, keys)) return *width;
+  throw error(errc::too_large, {"no fingerprint is long enough for this false-positive rate", "--rate",
+                                "at least " + rate_text(static_rate(fuse::most_width, keys)), rate_text(*options.rate),
+                                hint::use_higher_rate});
+}
+
+params collect_hashes(const seal_options& options, const hash_sink& to) {
+  for (const std::string& name : options.inputs.files) {
+    if (is_filter(name)) return collect_log(options, name, to);
+  }
+  return collect_keys(options, to);
+}
+
+void report_sealed(const seal_options& options, const params& p, std::uint64_t lines,
+                   const nlohmann::ordered_json& more, const std::string& rate_words) {
+  const std::uint64_t distinct = p.capacity;
+  const std::uint64_t bytes = bytes_for(p.geometry.bits);
+  const double bits_per_key = distinct == 0 ? 0 : static_cast<double>(p.geometry.bits) / static_cast<double>(distinct);
+  if (options.common.json) {
+    nlohmann::ordered_json object = {
+        {"filter", options.output},
+        {"lines", lines},
+        {"keys", distinct},
+        {"bytes", bytes},
+        {"bits_a_key", distinct == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(bits_per_key)},
+        {"rate", p.target_fpr},
+        {"layout", p.layout},
+        {"hash", p.hash},
+        {"bits", p.geometry.bits}};
+    object.update(more);
+    print_result(object);
+  } else if (!options.common.quiet) {
+    say(fmt::format("{}: {}, {}; static filter of {} ({}{}), {}{}", options.output, counted(lines, "line"),
+                    counted(distinct, "key"), bytes_text(bytes), p.layout,
+                    distinct == 0 ? "" : fmt::format(", {:.4g} bits per key", bits_per_key), rate_words,
+                    rate_text(p.target_fpr)));
+  }
+}
 
 void add_seal(command_line& line) {
   command& c = line.root.subcommand("seal", "build a static filter, which is smaller but accepts no more keys");
@@ -294,7 +270,12 @@ void add_seal(command_line& line) {
       .suggest("8, 16, 32")
       .group(of_size)
       .excludes(rate);
-  c.flag("--ribbon", o.ribbon, "take the least memory: 11% less, but slower lookups").group(of_size);
+  argument& never_for =
+      c.option("--never-for", o.never_for, "FILE", "report no key of FILE; the default width makes a small filter");
+  never_for.file().group(of_size);
+  c.flag("--ribbon", o.ribbon, "take the least memory: 11% less, but slower lookups")
+      .group(of_size)
+      .excludes(never_for);
   c.option("--hash", o.wanted.hash, "NAME", hash_help).suggest(hash_names()).not_empty().group(of_size);
   c.option("--seed", o.wanted.seed, {}, "N", "hash seed (not a secret)").group(of_size);
   c.flag(
@@ -303,7 +284,8 @@ void add_seal(command_line& line) {
   add_secret(c, o.wanted.secret);
   add_no_lock(c);
   parsed(c, "--memory", o.memory, parse_bits, "SIZE",
-         "above this, use a temporary file; default: half of the free memory");
+         "above this, use a temporary file; default: half of the free memory")
+      .excludes(never_for);
   c.option("--note", o.note, "TEXT", "a comment stored in the file");
   add_inputs(line, c, o.inputs);
   c.find("INPUT")->describe("files with one key per line, or one filter that has a key log");
