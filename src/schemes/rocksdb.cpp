@@ -59,7 +59,7 @@ std::uint32_t probes_for(std::uint64_t bits_per_key) {
   constexpr std::array<std::uint64_t, 12> most = {2, 3, 5, 6, 8, 10, 11, 14, 16, 18, 22, 25};  // for 1, 2, ... probes
   const auto found = std::lower_bound(most.begin(), most.end(), bits_per_key);
   if (found != most.end()) return static_cast<std::uint32_t>(found - most.begin() + 1);
-  return bits_per_key > 50 ? 24 : static_cast<std::uint32_t>((bits_per_key - 1) / 2 - (bits_per_key % 2 == 0 ? 0 : 1));
+  return bits_per_key > 50 ? 24 : static_cast<std::uint32_t>((1000 * bits_per_key - 1) / 2000 - 1);
 }
 
 geometry geometry_of(std::uint64_t capacity, std::uint64_t bits_per_key) {
