@@ -10,6 +10,7 @@
 #include <bloomery/scheme.hpp>
 #include <bloomery/sizing.hpp>
 
+#include "filters/uncertainty.hpp"
 #include "registry/tables.hpp"
 #include "registry/windows.hpp"
 
@@ -55,14 +56,6 @@ void add_window(filter_facts& facts, const any_filter& filter, info_depth depth)
   facts.fill = fill_facts{.cells = cells_of_window(p), .cells_set = bits.ones, .current_fpr = bits.current_fpr};
   facts.consistency = consistency_facts{check_window_fill(p, filter.bytes()), facts.distinct_keys, false};
   facts.consistency->alarm = facts.consistency->count.is_inconsistent() && !facts.count_is_estimate;
-}
-
-// The factor within which the current FPR is right.
-double uncertainty_of(const params& p, double current_fpr) {
-  const scheme* const of_system = find_scheme(p.scheme);
-  if (of_system == nullptr || current_fpr == 0 || current_fpr == 1) return 1;  // no bit is set, or all
-  const double of_bits = of_system->error_of_bits / static_cast<double>(p.geometry.bits);
-  return 1 + of_system->relative_error + of_bits / current_fpr;
 }
 
 void add_bits(filter_facts& facts, const counted_cells& cells) {

@@ -4,6 +4,7 @@
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/layouts/classic.hpp>
 
+#include "filters/uncertainty.hpp"
 #include "math/rate_variance.hpp"
 #include "registry/occupancy_for.hpp"
 #include "registry/tables.hpp"
@@ -89,7 +90,7 @@ const char* name_of(fpr_verdict verdict) noexcept {
   return names[static_cast<std::size_t>(verdict)];
 }
 
-fpr_judgement judge_fpr(const params& p, double fpr) { return judge_with(p, fpr, 1); }
+fpr_judgement judge_fpr(const params& p, double fpr) { return judge_with(p, fpr, uncertainty_of(p, fpr)); }
 
 fpr_judgement judge_size(const params& p) {
   const double target = p.target_fpr;

@@ -8,6 +8,7 @@
 #include <bloomery/layouts/counting.hpp>
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/rebuilding_filter.hpp>
+#include <bloomery/scheme.hpp>
 
 #include "layouts/occupancy_of.hpp"
 #include "math/rate_variance.hpp"
@@ -104,6 +105,22 @@ TEST(Judgement, AFilterWithThreeTenthsMoreBreaksItsTarget) {
       broken += judge_fpr(p, fpr_with(p, static_cast<std::uint64_t>(seed), insertions(p, 19'500))).is_broken() ? 1 : 0;
     }
     EXPECT_GE(broken, filters - 1) << kind.name;
+  }
+}
+
+// As build, which knows the bits only, and info, which knows all facts.
+TEST(Judgement, OfTinyFiltersOfSchemesIsTheSameFromBitsAndFromFacts) {
+  for (const scheme& rule : schemes()) {
+    if (rule.name == "pharo") continue;  // takes seconds
+    for (const int keys : {1, 6, 12, 18}) {
+      any_filter filter(complete({.scheme = std::string(rule.name), .capacity = 12, .target_fpr = 0.01}));
+      for (int i = 0; i < keys; ++i) filter.insert("key " + std::to_string(i));
+      const double fpr = filter.current_fpr();
+      const params p = filter.parameters();
+      const fpr_judgement of_facts = judge_fpr(make_handle(std::move(filter))->info(info_depth::bits));
+
+      EXPECT_EQ(judge_fpr(p, fpr).verdict, of_facts.verdict) << rule.name << ", " << keys << " keys";
+    }
   }
 }
 
