@@ -126,8 +126,10 @@ imported import_any(const import_options& options) {
                 {"this is not a Parquet file", options.file, "", "", "leave out --column and --row-group"});
   }
   if (container != nullptr) {
-    const any_filter filter = container->open({.name = options.file})->copy();
-    return {filter.clone(), filter.parameters(), container->format, ""};
+    const std::unique_ptr<filter_handle> table = container->open({.name = options.file});
+    any_filter filter = table->copy();
+    params p = filter.parameters();
+    return {std::move(filter), std::move(p), table->info(info_depth::counts).file->format, ""};
   }
   imported result{import_filter(options.file, options.format), {}, "", ""};
   result.parameters = result.filter.parameters();

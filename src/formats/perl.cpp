@@ -14,7 +14,9 @@
 
 #include <bloomery/scheme.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 namespace bloomery::formats {
@@ -46,6 +48,21 @@ contents read(const head& file) {
   return found;
 }
 
+// The salts that a file of bloomery can store.
+void check_salts(const head& file, const std::vector<std::string>& salts) {
+  std::size_t bytes = 0, longest = 0;
+  for (const std::string& salt : salts) {
+    bytes += salt.size() + 1;
+    longest = std::max(longest, salt.size());
+  }
+  if (longest <= salt_list::longest && bytes <= salt_list::most_bytes) return;
+  throw error(errc::incompatible,
+              {"the salts are too long", file.path(),
+               "at most " + std::to_string(salt_list::longest) + " bytes each, " +
+                   std::to_string(salt_list::most_bytes) + " in all",
+               std::to_string(longest) + " bytes in a salt, " + std::to_string(bytes) + " in all", hint::none});
+}
+
 std::vector<stored_layer> read_layers(const head& file, std::span<const std::uint8_t> bytes) {
   storable_object object(bytes, class_name, file.path());
   object.find(names);
@@ -68,7 +85,10 @@ std::vector<stored_layer> read_layers(const head& file, std::span<const std::uin
     file.refuse("blankvec", "4 zero bytes", "other bytes");
   bool are_of_seed_0 = true;
   for (std::uint32_t i = 0; i < salts.size(); ++i) are_of_seed_0 = are_of_seed_0 && salts[i] == salt_of_seed_0(i);
-  if (!are_of_seed_0) p.extra = salt_list{std::move(salts)};
+  if (!are_of_seed_0) {
+    check_salts(file, salts);
+    p.extra = salt_list{std::move(salts)};
+  }
 
   const auto filter = object.bytes("filter");
   if (filter.size() != bytes_for(p.geometry.bits)) {
@@ -121,9 +141,13 @@ class writer {
 };
 
 std::vector<std::uint8_t> write(const params& p, const key_counts& /*counts*/) {
-  if (p.capacity == 0 || !(p.target_fpr > 0 && p.target_fpr < 1)) {
-    throw error(errc::incompatible, {"the capacity of the filter is unknown, and this format stores it", "", "", "",
-                                     "give the capacity and the target FPR when the filter is imported"});
+  if (p.capacity == 0) {
+    throw error(errc::incompatible, {"the capacity of the filter is unknown, and this format stores it", "format perl",
+                                     "", "", "give the capacity and the target FPR when the filter is imported"});
+  }
+  if (!(p.target_fpr > 0 && p.target_fpr < 1)) {
+    throw error(errc::incompatible, {"the target FPR of the filter cannot be stored in this format", "format perl",
+                                     "above 0 and below 1", text_of(p.target_fpr), hint::none});
   }
   writer out;
   out.bytes.assign(std::begin(head_of_network_order), std::end(head_of_network_order));

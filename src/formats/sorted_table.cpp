@@ -94,8 +94,13 @@ table_footer read_table_footer(const byte_source& source) {
   footer.checksum = is_rocksdb ? table_checksum{bytes[0]} : table_checksum::crc32c;
   if (is_rocksdb) footer.version = number_at<std::uint32_t>(bytes, 1 + handles_bytes);
   if (footer.version > last_rocksdb_version) {
-    incompatible(source, "unknown format_version of RocksDB", "at most " + std::to_string(last_rocksdb_version),
-                 std::to_string(footer.version));
+    const std::string last = std::to_string(last_rocksdb_version);
+    throw error(errc::incompatible,
+                {"unknown format_version of RocksDB",
+                 source.path,
+                 "at most " + last,
+                 std::to_string(footer.version),
+                 {hint::none, "write the table with BlockBasedTableOptions::format_version = " + last}});
   }
   if (is_rocksdb && bytes[0] > last_checksum) {
     incompatible(source, "unknown checksum of RocksDB", "kind 0 to " + std::to_string(last_checksum),

@@ -55,6 +55,14 @@ std::string text_of_double(double number, int digits) {
   return text.str();
 }
 
+// Perl ignores white space around a number.
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view spaces = " \t\n\r\f\v";
+  const std::size_t first = text.find_first_not_of(spaces);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(spaces) - first + 1);
+}
+
 bool read_double(std::string_view text, double& number) {
   std::istringstream from{std::string(text)};
   from.imbue(std::locale::classic());
@@ -259,10 +267,13 @@ double storable_object::number(std::string_view name) const {
   const cursor::scalar value = cursor(*this, values_.at(name)).read_scalar();
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
   if (const auto* real = std::get_if<double>(&value)) return *real;
-  const std::string_view text = text_of(std::get<std::span<const std::uint8_t>>(value));
+  const std::string_view text = trimmed(text_of(std::get<std::span<const std::uint8_t>>(value)));
   double result = 0;
-  if (text.size() > longest_number || !read_double(text, result))
-    refuse("field " + std::string(name), "a number", "another string");
+  if (text.size() > longest_number || !read_double(text, result)) {
+    const bool is_shown = text.size() <= longest_number &&
+                          std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+    refuse("field " + std::string(name), "a number", is_shown ? "'" + std::string(text) + "'" : "another string");
+  }
   return result;
 }
 

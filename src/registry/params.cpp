@@ -186,6 +186,24 @@ double expected_fpr(const params& p, std::uint64_t keys) {
   return row.window->rate_of(p.geometry, fullest_generations(p.window(), keys));
 }
 
+namespace {
+
+// A salt may have any bytes: 'a\x00'.
+std::string quoted(std::string_view bytes) {
+  static constexpr char digits[] = "0123456789ABCDEF";
+  std::string text = "'";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7F && c != '\'' && c != '\\')
+      text += c;
+    else
+      text += std::string("\\x") + digits[byte >> 4] + digits[byte & 15];
+  }
+  return text + "'";
+}
+
+}  // namespace
+
 std::string difference(const params& a, const params& b) {
   const auto differ = [](const char* field, const std::string& x, const std::string& y) {
     return std::string(field) + ": " + (x.empty() ? "none" : x) + " and " + (y.empty() ? "none" : y);
@@ -205,9 +223,11 @@ std::string difference(const params& a, const params& b) {
     return differ("probes", std::to_string(a.geometry.probes), std::to_string(b.geometry.probes));
   }
   const auto x = a.salts(), y = b.salts();
-  const auto [of_a, of_b] = std::mismatch(x.begin(), x.end(), y.begin(), y.end());
-  if (of_a == x.end() && of_b == y.end()) return {};
-  return differ("salts", of_a == x.end() ? "" : *of_a, of_b == y.end() ? "" : *of_b);
+  for (std::size_t i = 0; i < std::max(x.size(), y.size()); ++i) {
+    const std::string of_a = i < x.size() ? quoted(x[i]) : "", of_b = i < y.size() ? quoted(y[i]) : "";
+    if (of_a != of_b) return differ(("salt " + std::to_string(i + 1)).c_str(), of_a, of_b);
+  }
+  return {};
 }
 
 }  // namespace bloomery

@@ -64,8 +64,8 @@ class Perl(CommandTest):
         for name in "one", "two":
             self.perl("write", name, 400, 0.01, stdin=text(HERE))
 
-        self.refused("union", "-o", "both", "one", "two", says="salts: 0")
-        self.refused("overlap", "one", "two", says="salts: 0")
+        self.refused("union", "-o", "both", "one", "two", says="salt 1: '0")
+        self.refused("overlap", "one", "two", says="salt 1: '0")
         self.bloomery("union", "-q", "-o", "both", "one", "one.freeze")
         self.assertEqual(self.found_by_perl("one", OTHERS), self.bloomery("check", "both", stdin=text(OTHERS)).out)
         shown = self.bloomery("info", "both").out.decode()

@@ -91,11 +91,14 @@ TEST(PerlFile, CanBeMergedWithAFilterOfTheSameSaltsOnly) {
   own.merge(same);
 
   EXPECT_TRUE(own == same);
-  EXPECT_ERROR(own.merge(fixed), errc::incompatible, "salts: ");
-  EXPECT_ERROR(own.merge(any_filter(p)), errc::incompatible, "and 0.5");
+  EXPECT_ERROR(own.merge(fixed), errc::incompatible, "salt 1: ");
+  EXPECT_ERROR(own.merge(any_filter(p)), errc::incompatible, "and '0.5'");
   EXPECT_EQ(difference(params{.scheme = "perl", .geometry = {100, 1}},
                        params{.scheme = "perl", .geometry = {100, 1}, .extra = salt_list{{""}}}),
-            "salts: none and none");  // the latter is the empty string
+            "salt 1: none and ''");
+  EXPECT_EQ(difference(params{.scheme = "perl", .geometry = {100, 2}, .extra = salt_list{{"1", {"a\0b", 3}}}},
+                       params{.scheme = "perl", .geometry = {100, 2}, .extra = salt_list{{"1", {"a\0c", 3}}}}),
+            "salt 2: 'a\\x00b' and 'a\\x00c'");
 }
 
 TEST(PerlFile, OfAFilterOfThisLibraryHasTheSaltsOfItsSeed) {
@@ -286,7 +289,7 @@ TEST(StorableFile, WithAFieldThatDoesNotFitIsRefused) {
                  {"capacity", text("-1"), "capacity"},
                  {"capacity", text("nan"), "capacity"},
                  {"capacity", text("1e300"), "capacity"},
-                 {"capacity", text("10 "), "capacity"},
+                 {"capacity", text("10 x"), "found '10 x'"},
                  {"capacity", text(std::string(200, '1')), "capacity"},
                  {"capacity", "\5", "code 5"},
                  {"error_rate", text("0"), "error_rate"},
@@ -384,7 +387,8 @@ TEST(StorableFile, WithSaltsThatNoFileOfThisLibraryHoldsIsRefused) {
   fields["salts"] =
       storable_writer{}.raw("\4\2").number(2, 4).raw("\1").number(256, 4).raw(std::string(256, 'x')).text("s").bytes;
 
-  EXPECT_ERROR(import_text(file_of(network + object, true, fields)), errc::damaged, "a salt is too long");
+  EXPECT_ERROR(import_text(file_of(network + object, true, fields)), errc::incompatible,
+               "the salts are too long: expected at most 255 bytes each, 3008 in all, found 256 bytes in a salt");
 
   fields["salts"] = storable_writer{}.raw("\4\2").number(2, 4).raw("\x17\2\xC3\xA9").text("s").bytes;
   EXPECT_ERROR(import_text(file_of(network + object, true, fields)), errc::incompatible, "beyond ASCII");
