@@ -1,12 +1,44 @@
-// Correction of the fields of a ribbon filter that follow from others: first words, sums, the size.
+// For the targets of ribbon filters and cascades: the check of a payload and its lookups, and the correction of the
+// fields of a ribbon filter that follow from others: first words, sums, the size.
 #pragma once
 
+#include <bloomery/detail/hash_span.hpp>
 #include <bloomery/detail/ribbon.hpp>
+#include <bloomery/error.hpp>
+
+#include "require.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
+#include <vector>
+
+// The width that the first byte of an input chooses.
+inline unsigned width_of(std::uint8_t choice) { return 1 + choice % bloomery::sealed::most_width; }
+
+// Whether the payload passes the check. If so, requires that single and batch lookups stay within it and agree.
+template <class Check, class Has, class HasBatch>
+bool is_sound(std::span<const std::uint8_t> payload, Check check, Has has, HasBatch has_batch) {
+  using namespace bloomery;
+  try {
+    check();
+  } catch (const error& e) {
+    require(e.code() == errc::damaged, "rejected bytes cause errc::damaged");
+    return false;
+  }
+  std::array<std::uint64_t, 100> hash64s{};
+  for (std::size_t i = 0; i < hash64s.size(); ++i) hash64s[i] = mix64(i) | (i == 0 ? ~std::uint64_t{0} : 0);
+  std::array<std::uint64_t, 2> bitmap{};
+  has_batch(payload.data(), hash_span::hash64s(hash64s), bitmap.data());
+  for (std::size_t i = 0; i < hash64s.size(); ++i) {
+    const bool found = has(payload.data(), hash64s[i]);
+    require(found == ((bitmap[i / 64] >> (i % 64) & 1) != 0), "batch and single lookups agree");
+  }
+  return true;
+}
 
 inline constexpr std::size_t least_ribbon = bloomery::sealed::header_bytes + bloomery::ribbon::partition_bytes;
 
