@@ -17,8 +17,8 @@ namespace BLOOMERY_EXPORT bloomery {
 /// Builds a filter that reports each key of one list, and no key of another list. Keys of neither list have an FPR of
 /// 2^-(w+1). For n and N keys, it takes 1.01 (w n + n + N / 2^w) bits: detail/cascade.hpp.
 ///
-/// Of the N keys, only those are kept that the first level reports. The hashes of these and of the n keys take 16 bytes
-/// per key while the filter is built, and the filter and the scratch memory of ribbon_build() are added.
+/// Of the N keys, the builder keeps only those that the first level reports. Until the filter is built, each of these
+/// and of the n keys takes 16 bytes, in addition to the filter and the scratch memory of ribbon_build().
 ///
 /// Threads: one at a time.
 ///

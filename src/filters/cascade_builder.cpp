@@ -113,7 +113,7 @@ params cascade_builder::build(const params& hashing) {
   first_.reset();
   std::memcpy(to + cascade::offset_at, &offset, sizeof offset);
   std::memcpy(to + offset, second.payload.data(), second.payload.size());
-  // A hash and the same hash with another lowest bit are in the same partition, except for one in 2^40.
+  // Without its lowest bit, a hash at the border of two partitions could be in the other one.
   if (!all_are(true, to, present_) || !all_are(false, to, reported_)) {
     throw error(errc::invalid_argument, {"a filter cascade cannot be built from these hashes", "hash", "",
                                          std::to_string(kept) + " keys", hint::use_another_hash});
