@@ -271,7 +271,7 @@ void add_seal(command_line& line) {
       .group(of_size)
       .excludes(rate);
   argument& never_for =
-      c.option("--never-for", o.never_for, "FILE", "report no key of FILE; the default width makes a small filter");
+      c.option("--never-for", o.never_for, "FILE", "report no key of FILE; default width: the smallest filter");
   never_for.file().group(of_size);
   c.flag("--ribbon", o.ribbon, "take the least memory: 11% less, but slower lookups")
       .group(of_size)
