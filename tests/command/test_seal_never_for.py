@@ -119,8 +119,8 @@ class SealNeverFor(CommandTest):
         self.write("present", keys(1000))
         with open(self.path("absent"), "wb") as file:
             subprocess.run(["seq", "-f", "absent-%.0f", "4000000"], stdout=file, check=True)
-        process = self.start("seal", "-q", "present", "--never-for", "absent", "-o", "f")
-        time.sleep(0.2)
+        process = self.start("seal", "-q", "-j", 1, "present", "--never-for", "absent", "-o", "f")
+        time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
 
         self.assertEqual(process.wait(timeout=60), -signal.SIGTERM)
