@@ -268,7 +268,7 @@ export function playground({ filters = [], site } = {}) {
       const troubles = [];
       const note = (text) => expects.some((one) => one.test(text)) || troubles.push(text);
       context.on("console", (said) => said.type() === "error" && note(`console: ${said.text()}`));
-      context.on("weberror", (e) => note(`error: ${e.error().stack ?? e.error()}`));
+      context.on("weberror", (e) => note(`error: ${e.error().stack || e.error()}`));
       context.on("request", (asked) => {
         const to = new URL(asked.url());
         if (!["data:", "blob:"].includes(to.protocol) && to.origin !== server.url) note(`request to ${asked.url()}`);
