@@ -3,8 +3,8 @@
 #   make demo             deduplicate and check a real list: the URLs of this Debian's package index, or FILE=...
 #   make build            build the command, build/release/bloomery; with its page if the tools of make page are there
 #   make check            build and run the unit and model tests; a minute or two after a small change
-#   make test             make lint, all tests with g++ and with clang and AddressSanitizer, fixed runs of fuzz targets
-#   make test-long        also longer forms of the tests, ThreadSanitizer, libc++, AArch64 in an emulator, Debian 13
+#   make test             make lint, all tests with g++, those of files and kernels with sanitizers, fuzz targets
+#   make test-long        also longer forms of the tests, all with sanitizers, libc++, AArch64 in an emulator, Debian 13
 #   make test-statistics  compare expected, exact and measured FPR with many lookups; a quarter of an hour
 #   make bench            run the benchmarks, about 20 minutes; results in build/bench/
 #   make bench-quick      benchmark the library only, two minutes
@@ -67,7 +67,8 @@ check:
 	cmake --build --preset dev --target bloomery_tests
 	ctest --preset dev -L '^(unit|model)$$'
 
-# asan uses clang, dev uses g++. dev runs last because its summary covers all tests.
+# asan uses clang, for the tests of files, formats and kernels; test-long uses it for the others, too. dev uses g++. It
+# runs last because its summary covers all tests.
 test: install-dependencies lint
 	cmake --workflow --preset asan
 	cmake --workflow --preset dev
@@ -82,7 +83,7 @@ test-long: build test fuzz
 	if command -v clang++-19 >/dev/null; then cmake --workflow --preset libcxx; else echo "SKIP the tests with libc++: clang++-19 is missing"; fi
 	tools/test-debian13
 	cmake --workflow --preset clang
-	cmake --build --preset asan-long && ctest --preset asan-long
+	cmake --workflow --preset asan-long
 	cmake --workflow --preset tsan
 	cmake --build --preset tsan-long && ctest --preset tsan-long
 
