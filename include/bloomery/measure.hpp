@@ -95,6 +95,7 @@ class fill_scan {
   long double hit_ = 0;
   long double hash_values_ = 0;
   std::vector<std::uint8_t> beginning_;
+  std::vector<std::uint64_t> lines_;  // by number of set bits
 };
 
 /// Estimated distinct keys of a filter with `ones` set bits; for counting filters, with `ones` non-zero counters.

@@ -25,6 +25,7 @@ struct scheme_bits {
   std::uint64_t ones = 0;                        ///< set bits
   std::uint64_t ones_favoured = 0;               ///< set bits of scheme::favoured
   std::span<const std::uint8_t> beginning = {};  ///< the bytes of scheme::beginning
+  std::span<const std::uint64_t> lines = {};     ///< the number of lines with 0, 1, ... scheme::line_bits set bits
 };
 
 /// The choice among the hashes of a scheme: a seed, or a salt per probe (params::seed, params::salts()).
@@ -80,7 +81,7 @@ struct scheme {
   ///                 from 16 probes on, an evenly spaced sample of them
   ///   leveldb       up to 2^27 bits the share of 2^20 hashes whose bits are all set, 15 ms; below 1e-4 and in larger
   ///                 filters (fraction of bits set)^k, times the factor that expected_fpr() has at this number of keys
-  ///   rocksdb       (fraction of bits set)^k, the mean over the lines of the first 16 MiB
+  ///   rocksdb       (fraction of bits set)^k, the mean over all lines
   ///   rocksdb_4     the share of keys of a line whose bits are all set, the mean over the lines of the first 256 KiB,
   ///                 up to 60 ms; plus what 32-bit hashes add at the number of keys that the bits suggest
   double (*current_fpr)(const geometry& g, const scheme_bits& seen);
@@ -95,6 +96,9 @@ struct scheme {
 
   /// The number of bytes that current_fpr() needs from the first on. Null: none.
   std::uint64_t (*beginning)(const geometry& g) = nullptr;
+
+  /// current_fpr() needs the numbers of set bits of lines of this many bits, a multiple of 8. 0: it does not.
+  std::uint32_t line_bits = 0;
 
   /// Whether the system counts the bits of a byte from the top: its bit x is cell x ^ 7.
   bool from_top = false;

@@ -83,7 +83,9 @@ fill_scan::fill_scan(const params& p)
     layout_->check(geometry_);
   else
     scheme_->check(geometry_);
-  if (scheme_ != nullptr && scheme_->beginning != nullptr) beginning_.reserve(scheme_->beginning(geometry_));
+  if (scheme_ == nullptr) return;
+  if (scheme_->beginning != nullptr) beginning_.reserve(scheme_->beginning(geometry_));
+  if (scheme_->line_bits != 0) lines_.resize(scheme_->line_bits + 1);
 }
 
 void fill_scan::add(std::span<const std::uint8_t> bytes) {
@@ -111,10 +113,13 @@ void fill_scan::add(std::span<const std::uint8_t> bytes) {
     const auto wanted = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(more, bytes.size())));
     beginning_.insert(beginning_.end(), wanted.begin(), wanted.end());
   }
+  if (const std::size_t line = scheme_->line_bits / 8; line != 0) {
+    for (std::size_t at = 0; at < bytes.size(); at += line) ++lines_[count_ones(bytes.subspan(at, line))];
+  }
 }
 
 fill_statistics fill_scan::result() const {
-  if (scheme_ != nullptr) return {used_, scheme_->current_fpr(geometry_, {used_, favoured_, beginning_})};
+  if (scheme_ != nullptr) return {used_, scheme_->current_fpr(geometry_, {used_, favoured_, beginning_, lines_})};
   return fill_statistics_of(*layout_, geometry_, {used_, hit_, hash_values_});
 }
 

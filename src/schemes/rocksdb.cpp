@@ -42,14 +42,13 @@ double expected_fpr(const geometry& g, std::uint64_t keys) {
   return static_cast<double>(rates::either(rate, rates::collision(0x1p32L * static_cast<long double>(lines), keys)));
 }
 
-constexpr std::uint64_t most_beginning = std::uint64_t{1} << 24;
-
-std::uint64_t beginning(const geometry& g) { return std::min(bytes_for(g.bits), most_beginning); }
-
 double current_fpr(const geometry& g, const scheme_bits& seen) {
-  return rocksdb::mean_of_lines(seen, [&](const rocksdb::line& bits) {
-    return std::pow(static_cast<double>(rocksdb::ones(bits)) / static_cast<double>(line_bits), g.probes);
-  });
+  double sum = 0;
+  for (std::size_t ones = 1; ones < seen.lines.size(); ++ones) {
+    sum += static_cast<double>(seen.lines[ones]) *
+           std::pow(static_cast<double>(ones) / static_cast<double>(line_bits), g.probes);
+  }
+  return sum * static_cast<double>(line_bits) / static_cast<double>(g.bits);
 }
 
 // ---- size -----------------------------------------------------------------------------------------------------------
@@ -74,7 +73,7 @@ geometry geometry_for(std::uint64_t capacity, double target_fpr) {
     const geometry g = geometry_of(capacity, bits_per_key);
     if (independent_rate(g, capacity) <= target_fpr && expected_fpr(g, capacity) <= target_fpr) return g;
   }
-  if (most < rocksdb::most_bits_per_key) rocksdb::refuse_target();
+  if (most < rocksdb::most_bits_per_key) rocksdb::refuse_target(most_bits);
   return geometry_of(capacity, most);
 }
 
@@ -88,7 +87,7 @@ constinit const scheme rocksdb_scheme = {.name = "rocksdb",
                                          .expected_fpr = expected_fpr,
                                          .current_fpr = current_fpr,
                                          .relative_error = 0.05,
-                                         .beginning = beginning};
+                                         .line_bits = line_bits};
 
 // ---- common parts with rocksdb_4 ------------------------------------------------------------------------------------
 
@@ -102,13 +101,14 @@ void rocksdb::check(const geometry& g, std::uint64_t limit) {
 
 std::uint64_t rocksdb::most_bits_per_key_for(std::uint64_t capacity, double target_fpr, std::uint64_t limit) {
   rates::check_target_fpr(capacity, target_fpr);
-  if (capacity > limit) refuse_target();
+  if (capacity > limit) refuse_target(limit);
   return std::min(most_bits_per_key, limit / capacity);
 }
 
-void rocksdb::refuse_target() {
-  throw error(errc::too_large, {"too many keys or too low a false-positive rate for this scheme", "geometry",
-                                "at most 4 GiB, or 512 MiB for rocksdb_4", "", hint::use_fewer_keys_or_layout});
+void rocksdb::refuse_target(std::uint64_t limit) {
+  throw error(errc::too_large,
+              {"too many keys or too low a false-positive rate for this scheme", "geometry",
+               limit == most_bits ? "at most 4 GiB" : "at most 512 MiB", "", hint::use_fewer_keys_or_layout});
 }
 
 }  // namespace bloomery

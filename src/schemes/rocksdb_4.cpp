@@ -19,7 +19,10 @@
 #include <bloomery/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cmath>
+#include <cstring>
 #include <iterator>
 #include <random>
 #include <string>
@@ -50,11 +53,19 @@ void positions(std::string_view key, const geometry& g, const hash_choice& /*cho
 
 // ---- false-positive rate --------------------------------------------------------------------------------------------
 
+using line = std::array<std::uint64_t, 8>;
+
+std::uint64_t ones(const line& bits) {
+  int sum = 0;
+  for (const std::uint64_t word : bits) sum += std::popcount(word);
+  return static_cast<std::uint64_t>(sum);
+}
+
 // Bit a of the result is bit (a + by) % 512.
-rocksdb::line rotated(const rocksdb::line& bits, std::uint32_t by) {
+line rotated(const line& bits, std::uint32_t by) {
   const std::uint32_t words = by / 64 % 8;
   const std::uint32_t rest = by % 64;
-  rocksdb::line result;
+  line result;
   for (std::uint32_t i = 0; i < 8; ++i) {
     const std::uint64_t low = bits[(i + words) % 8] >> rest;
     result[i] = rest == 0 ? low : low | bits[(i + words + 1) % 8] << (64 - rest);
@@ -62,24 +73,24 @@ rocksdb::line rotated(const rocksdb::line& bits, std::uint32_t by) {
   return result;
 }
 
-rocksdb::line both(rocksdb::line a, const rocksdb::line& b) {
+line both(line a, const line& b) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] &= b[i];
   return a;
 }
 
 // The first bits of those progressions of k bits with this step whose bits are all set.
-rocksdb::line covered(const rocksdb::line& bits, std::uint32_t probes, std::uint32_t step) {
-  rocksdb::line all = bits;
+line covered(const line& bits, std::uint32_t probes, std::uint32_t step) {
+  line all = bits;
   std::uint32_t done = 1;
   for (; 2 * done <= probes; done *= 2) all = both(all, rotated(all, done * step));
   return done == probes ? all : both(all, rotated(all, (probes - done) * step));
 }
 
 // The share of the 512 * 512 progressions whose bits are all set. Steps d and 512 - d have the same sets of bits.
-double covered_share(const rocksdb::line& bits, std::uint32_t probes) {
+double covered_share(const line& bits, std::uint32_t probes) {
   std::uint64_t sum = 0;
   for (std::uint32_t step = 0; step <= line_bits / 2; ++step)
-    sum += std::uint64_t{step % (line_bits / 2) == 0 ? 1u : 2u} * rocksdb::ones(covered(bits, probes, step));
+    sum += std::uint64_t{step % (line_bits / 2) == 0 ? 1u : 2u} * ones(covered(bits, probes, step));
   return static_cast<double>(sum) / (1.0 * line_bits * line_bits);
 }
 
@@ -113,21 +124,21 @@ class line_rates {
   void add_sample() {
     const std::uint32_t more = 1 + samples_.back().keys / 32;
     double sum = 0;
-    for (rocksdb::line& bits : lines_) {
+    for (line& bits : lines_) {
       for (std::uint32_t n = 0; n < more; ++n) insert(random_(), bits);
       sum += covered_share(bits, probes_);
     }
     samples_.push_back({samples_.back().keys + more, sum / sampled_lines});
   }
 
-  void insert(std::uint64_t key, rocksdb::line& bits) const {
+  void insert(std::uint64_t key, line& bits) const {
     auto bit = static_cast<std::uint32_t>(key);
     for (std::uint32_t i = 0; i < probes_; ++i, bit += static_cast<std::uint32_t>(key >> 32))
       bits[bit / 64 % 8] |= std::uint64_t{1} << bit % 64;
   }
 
   std::uint32_t probes_;
-  std::vector<rocksdb::line> lines_;
+  std::vector<line> lines_;
   std::mt19937_64 random_;
   std::vector<sample> samples_ = {{0, 0}};
 };
@@ -142,13 +153,28 @@ double expected_fpr(const geometry& g, std::uint64_t keys) {
   return static_cast<double>(rates::either(rate, rates::collision(hashes_of_keys, keys)));
 }
 
+// A lower bound that takes no time: one of 512 keys has the step 0 and a single bit, which is set as often as others.
+double least_fpr(const geometry& g, std::uint64_t keys) {
+  double bits_of_key = 0;  // the mean; a step whose lowest 1 is bit z returns to the first bit after 2^(9 - z) probes
+  for (std::uint32_t step = 0; step < line_bits; ++step)
+    bits_of_key += std::min(g.probes, line_bits >> std::countr_zero(step | line_bits)) / (1.0 * line_bits);
+  const double unset = static_cast<double>(keys) * std::log1p(-bits_of_key / static_cast<double>(g.bits));
+  return -std::expm1(unset) / line_bits;
+}
+
 constexpr std::uint64_t most_beginning = std::uint64_t{1} << 18;
 
 std::uint64_t beginning(const geometry& g) { return std::min(bytes_for(g.bits), most_beginning); }
 
 double current_fpr(const geometry& g, const scheme_bits& seen) {
-  const double rate =
-      rocksdb::mean_of_lines(seen, [&](const rocksdb::line& bits) { return covered_share(bits, g.probes); });
+  const std::size_t lines = seen.beginning.size() / sizeof(line);
+  double sum = 0;
+  for (std::size_t i = 0; i < lines; ++i) {
+    line bits;
+    std::memcpy(bits.data(), seen.beginning.data() + i * sizeof(line), sizeof(line));
+    sum += covered_share(bits, g.probes);
+  }
+  const double rate = sum / static_cast<double>(lines);
   return static_cast<double>(rates::either(rate, rates::collision(hashes_of_keys, keys_of(g, seen))));
 }
 
@@ -166,10 +192,10 @@ geometry geometry_for(std::uint64_t capacity, double target_fpr) {
   const std::uint64_t most = rocksdb::most_bits_per_key_for(capacity, target_fpr, most_bits);
   std::uint64_t least = 1;
   while (least < most && independent_rate(geometry_of(capacity, least), capacity) > target_fpr) ++least;
-  if (least == most && most < rocksdb::most_bits_per_key) rocksdb::refuse_target();
+  if (least == most && most < rocksdb::most_bits_per_key) rocksdb::refuse_target(most_bits);
   for (std::uint64_t bits_per_key = least; bits_per_key <= std::min(least + least / 2, most); ++bits_per_key) {
     const geometry g = geometry_of(capacity, bits_per_key);
-    if (expected_fpr(g, capacity) <= target_fpr) return g;
+    if (least_fpr(g, capacity) <= target_fpr && expected_fpr(g, capacity) <= target_fpr) return g;
   }
   return geometry_of(capacity, least);
 }

@@ -1,5 +1,6 @@
 // Schemes rocksdb and rocksdb_4: their sizes, and their FPRs, compared with counted false positives.
 // tests/formats/rocksdb_test.cpp compares their bits with those of RocksDB.
+#include <bloomery/measure.hpp>
 #include <bloomery/scheme.hpp>
 
 #include "schemes/scheme_filter.hpp"
@@ -31,6 +32,21 @@ TEST(Rocksdb, HasASizeForTargetsThatItMisses) {
   EXPECT_LT(legacy.bits, 25'000u);
 }
 
+// The bound that excludes sizes without computing their rate excludes none that meets the target.
+TEST(Rocksdb, ChoosesTheFirstSizeThatMeetsATargetNearTheFloor) {
+  const scheme& row = *find_scheme("rocksdb_4");
+  constexpr std::uint64_t keys = 5000;
+  for (const double target : {0.003, 0.0035, 0.005}) {
+    geometry first;
+    for (std::uint64_t bits_per_key = 8; first.bits == 0 && bits_per_key <= 20; ++bits_per_key) {
+      const auto probes = static_cast<std::uint32_t>(0.69 * static_cast<double>(bits_per_key));
+      const geometry g{((keys * bits_per_key + 511) / 512 | 1) * 512, probes};
+      if (row.expected_fpr(g, keys) <= target) first = g;
+    }
+    EXPECT_EQ(row.geometry_for(keys, target), first) << target;
+  }
+}
+
 TEST(Rocksdb, RefusesSizesThatRocksdbDoesNotMake) {
   const scheme& row = *find_scheme("rocksdb");
   EXPECT_EQ(code_of([&] { row.check({512 + 64, 6}); }), errc::invalid_argument);
@@ -38,11 +54,11 @@ TEST(Rocksdb, RefusesSizesThatRocksdbDoesNotMake) {
   EXPECT_EQ(code_of([&] { row.check({std::uint64_t{1} << 35, 6}); }), errc::too_large);
   EXPECT_NO_THROW(row.check({(std::uint64_t{1} << 35) - 512, 6}));
   EXPECT_EQ(code_of([&] { row.geometry_for(std::uint64_t{1} << 36, 0.5); }), errc::too_large);
-  EXPECT_EQ(code_of([&] { row.geometry_for(10'000'000'000, 0.01); }), errc::too_large);
+  EXPECT_ERROR(row.geometry_for(10'000'000'000, 0.01), errc::too_large, "at most 4 GiB");
   const scheme& legacy = *find_scheme("rocksdb_4");
   EXPECT_EQ(code_of([&] { legacy.check({1024, 6}); }), errc::invalid_argument);  // an even number of lines
   EXPECT_EQ(code_of([&] { legacy.check({(std::uint64_t{1} << 32) + 512, 6}); }), errc::too_large);
-  EXPECT_EQ(code_of([&] { legacy.geometry_for(1'000'000'000, 0.01); }), errc::too_large);
+  EXPECT_ERROR(legacy.geometry_for(1'000'000'000, 0.01), errc::too_large, "at most 512 MiB");
 }
 
 TEST(RocksdbRates, AreWhatIsMeasured) {
@@ -75,7 +91,7 @@ TEST(RocksdbRates, AreWhatIsMeasured) {
       scheme_filter filter(name, size);
       for (int i = 0; i < keys; ++i) filter.insert(key());
       for (int i = 0; i < queries; ++i) reported += filter.may_contain(key()) ? 1 : 0;
-      current += filter.rule.current_fpr(size, {.ones = filter.ones(), .beginning = filter.bytes}) / filters;
+      current += measure_fill({.scheme = name, .geometry = size}, filter.bytes).current_fpr / filters;
     }
     const double measured = reported / (1.0 * filters * queries);
     SCOPED_TRACE(testing::Message() << name << ", " << size.bits << " bits, " << size.probes << " probes: expected "
@@ -85,6 +101,22 @@ TEST(RocksdbRates, AreWhatIsMeasured) {
     EXPECT_NEAR(expected / measured, 1, bound + chance);
     EXPECT_NEAR(current / measured, 1, 0.02 + chance);
   }
+}
+
+// With many bits per key, a few full lines determine the FPR. Here they are at the end of a filter of 32 MiB.
+TEST(RocksdbRates, AreThoseOfAllLines) {
+  const params p{.scheme = "rocksdb", .geometry = {std::uint64_t{1} << 28, 24}};
+  std::vector<std::uint8_t> bytes(bytes_for(p.geometry.bits));
+  std::fill_n(bytes.end() - 64 * 100, 64 * 100, std::uint8_t{0xFF});
+  std::fill_n(bytes.end() - 64 * 200, 64 * 100, std::uint8_t{0x55});
+  const double lines = static_cast<double>(p.geometry.bits) / 512;
+  const double expected = (100 + 100 * std::pow(0.5, 24)) / lines;
+
+  fill_scan scan(p);
+  scan.add(std::span(bytes).first(3 * fill_scan::slice_unit));
+  scan.add(std::span(bytes).subspan(3 * fill_scan::slice_unit));
+  EXPECT_NEAR(scan.result().current_fpr, expected, 1e-12 * expected);
+  EXPECT_EQ(scan.result(), measure_fill(p, bytes));
 }
 
 }  // namespace
