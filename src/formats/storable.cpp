@@ -29,14 +29,23 @@ enum code : std::uint8_t {
   yes = 15,
   no = 16,
   object_of_same_class = 18,
+  overloaded_reference = 20,
   utf8_text = 23,
   long_utf8_text = 24,
   hash_with_flags = 25,  // flags u8, then as a hash, with flags u8 before the length of each key
+  weak_reference = 27,
+  weak_overloaded_reference = 28,
+  version_text = 29,       // length u8, text, then a value
+  long_version_text = 30,  // the same with length u32
   undefined_element = 31,
+  regular_expression = 32,  // flags u8, length u8 or u32, text, length u8, text
+  boolean_true = 34,
+  boolean_false = 35,
 };
 
-constexpr std::uint8_t long_name = 0x80;       // the length is u32
-constexpr std::uint8_t key_is_a_value = 0x08;  // of the flags of a key
+constexpr std::uint8_t long_name = 0x80;        // the length is u32
+constexpr std::uint8_t key_is_a_value = 0x08;   // of the flags of a key
+constexpr std::uint8_t long_expression = 0x01;  // of the flags of a regular expression
 
 constexpr std::uint8_t code_of(storable_code code) { return static_cast<std::uint8_t>(code); }
 
@@ -44,7 +53,41 @@ std::string_view text_of(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string text_of_code(std::uint8_t code) { return "code " + std::to_string(code) + " of Storable"; }
+std::string text_of_code(std::uint8_t code) {
+  switch (code) {
+    case same_object: return "a value that is also elsewhere in the file";
+    case code_of(storable_code::array): return "an array";
+    case code_of(storable_code::hash):
+    case hash_with_flags: return "a hash";
+    case code_of(storable_code::reference): return "a reference";
+    case overloaded_reference:
+    case weak_overloaded_reference: return "a reference to an object with operators";
+    case weak_reference: return "a weak reference";
+    case undefined:
+    case undefined_constant:
+    case undefined_element: return "undef";
+    case yes:
+    case no:
+    case boolean_true:
+    case boolean_false: return "a boolean";
+    case code_of(storable_code::object):
+    case object_of_same_class: return "an object";
+    case code_of(storable_code::text):
+    case code_of(storable_code::long_text):
+    case utf8_text:
+    case long_utf8_text: return "a string";
+    case version_text:
+    case long_version_text: return "a version";
+    case code_of(storable_code::byte):
+    case code_of(storable_code::integer):
+    case native_integer:
+    case floating_point: return "a number";
+    case regular_expression: return "a regular expression";
+    default: return "code " + std::to_string(code) + " of Storable";
+  }
+}
+
+std::string name_of(std::string_view field) { return "field " + std::string(field); }
 
 // As Perl converts a number to a string, with 15 digits.
 std::string text_of_double(double number, int digits) {
@@ -108,13 +151,14 @@ class storable_object::cursor {
     return text_of(take((length & long_name) != 0 ? u32() : length));
   }
 
-  scalar read_scalar() {
+  // A value of this field, or of an array in it.
+  scalar read_scalar(std::string_view field) {
     const std::uint8_t code = byte();
     switch (code) {
       case code_of(storable_code::text): return take(byte());
       case code_of(storable_code::long_text): return take(u32());
-      case utf8_text: return ascii(take(byte()));
-      case long_utf8_text: return ascii(take(u32()));
+      case utf8_text: return ascii(field, take(byte()));
+      case long_utf8_text: return ascii(field, take(u32()));
       case code_of(storable_code::byte): return std::int64_t{byte()} - 128;
       case code_of(storable_code::integer): return std::int64_t{static_cast<std::int32_t>(unsigned_number(4, true))};
       case native_integer: {
@@ -124,7 +168,7 @@ class storable_object::cursor {
       }
       case floating_point: {
         if (object_.double_bytes_ != 8) {
-          throw error(errc::incompatible, {"a floating-point number has another size", object_.path_, "8 bytes",
+          throw error(errc::incompatible, {name_of(field) + " is a number of another size", object_.path_, "8 bytes",
                                            std::to_string(object_.double_bytes_), "write the file with nstore()"});
         }
         const std::uint64_t bits = unsigned_number(8, object_.is_big_endian_);
@@ -132,7 +176,7 @@ class storable_object::cursor {
         std::memcpy(&value, &bits, sizeof value);
         return value;
       }
-      default: object_.refuse("a value of the object", "a string or a number", text_of_code(code));
+      default: object_.refuse(name_of(field), "a string or a number", text_of_code(code));
     }
   }
 
@@ -145,7 +189,9 @@ class storable_object::cursor {
       case undefined_constant:
       case undefined_element:
       case yes:
-      case no: return;
+      case no:
+      case boolean_true:
+      case boolean_false: return;
       case code_of(storable_code::text):
       case utf8_text: take(byte()); return;
       case code_of(storable_code::long_text):
@@ -155,7 +201,16 @@ class storable_object::cursor {
       case same_object: take(4); return;
       case native_integer: take(object_.integer_bytes_); return;
       case floating_point: take(object_.double_bytes_); return;
-      case code_of(storable_code::reference): return skip(depth + 1);
+      case code_of(storable_code::reference):
+      case overloaded_reference:
+      case weak_reference:
+      case weak_overloaded_reference: return skip(depth + 1);
+      case version_text: take(byte()); return skip(depth + 1);
+      case long_version_text: take(u32()); return skip(depth + 1);
+      case regular_expression:
+        take((byte() & long_expression) != 0 ? u32() : byte());
+        take(byte());
+        return;
       case code_of(storable_code::object): name_of_class(); return skip(depth + 1);
       case object_of_same_class: take((byte() & long_name) != 0 ? 4 : 0); return skip(depth + 1);
       case code_of(storable_code::array):
@@ -189,9 +244,9 @@ class storable_object::cursor {
   }
 
  private:
-  std::span<const std::uint8_t> ascii(std::span<const std::uint8_t> bytes) {
+  std::span<const std::uint8_t> ascii(std::string_view field, std::span<const std::uint8_t> bytes) {
     if (std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte < 0x80; })) return bytes;
-    throw error(errc::incompatible, {"a string of the object has characters beyond ASCII", object_.path_,
+    throw error(errc::incompatible, {name_of(field) + " has characters beyond ASCII", object_.path_,
                                      "bytes, or characters of ASCII", "characters in UTF-8", hint::none});
   }
 
@@ -246,7 +301,7 @@ void storable_object::find(std::span<const std::string_view> names) {
       [&](std::string_view key, std::size_t value) {
         const auto name = std::find(names.begin(), names.end(), key);
         if (name != names.end() && !values_.emplace(*name, value).second)
-          refuse("field " + std::string(*name) + " occurs twice", "one", "");
+          refuse(name_of(*name) + " occurs twice", "one", "");
       },
       0);
   if (!at.at_end()) {
@@ -258,13 +313,13 @@ void storable_object::find(std::span<const std::string_view> names) {
 }
 
 std::span<const std::uint8_t> storable_object::bytes(std::string_view name) const {
-  const cursor::scalar value = cursor(*this, values_.at(name)).read_scalar();
+  const cursor::scalar value = cursor(*this, values_.at(name)).read_scalar(name);
   if (const auto* bytes = std::get_if<std::span<const std::uint8_t>>(&value)) return *bytes;
-  refuse("field " + std::string(name), "a string", "a number");
+  refuse(name_of(name), "a string", "a number");
 }
 
 double storable_object::number(std::string_view name) const {
-  const cursor::scalar value = cursor(*this, values_.at(name)).read_scalar();
+  const cursor::scalar value = cursor(*this, values_.at(name)).read_scalar(name);
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
   if (const auto* real = std::get_if<double>(&value)) return *real;
   const std::string_view text = trimmed(text_of(std::get<std::span<const std::uint8_t>>(value)));
@@ -272,15 +327,19 @@ double storable_object::number(std::string_view name) const {
   if (text.size() > longest_number || !read_double(text, result)) {
     const bool is_shown = text.size() <= longest_number &&
                           std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
-    refuse("field " + std::string(name), "a number", is_shown ? "'" + std::string(text) + "'" : "another string");
+    refuse(name_of(name), "a number", is_shown ? "'" + std::string(text) + "'" : "another string");
   }
   return result;
 }
 
 std::vector<std::string> storable_object::texts(std::string_view name, std::uint32_t least, std::uint32_t most) const {
   cursor at(*this, values_.at(name));
-  if (at.byte() != code_of(storable_code::reference) || at.byte() != code_of(storable_code::array))
-    refuse("field " + std::string(name), "a reference to an array", "another value");
+  for (const storable_code expected : {storable_code::reference, storable_code::array}) {
+    const std::uint8_t found = at.byte();
+    if (found == code_of(expected)) continue;
+    const bool is_first = expected == storable_code::reference;
+    refuse(name_of(name), "a reference to an array", (is_first ? "" : "a reference to ") + text_of_code(found));
+  }
   const std::uint32_t count = at.u32();
   if (count < least || count > most) {
     refuse("number of values in " + std::string(name), std::to_string(least) + " to " + std::to_string(most),
@@ -288,7 +347,7 @@ std::vector<std::string> storable_object::texts(std::string_view name, std::uint
   }
   std::vector<std::string> texts;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const cursor::scalar value = at.read_scalar();
+    const cursor::scalar value = at.read_scalar(name);
     if (const auto* bytes = std::get_if<std::span<const std::uint8_t>>(&value))
       texts.emplace_back(text_of(*bytes));
     else if (const auto* integer = std::get_if<std::int64_t>(&value))

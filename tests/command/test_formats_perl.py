@@ -77,7 +77,20 @@ class Perl(CommandTest):
         subprocess.run(["perl", "-MStorable", "-e", "store(bless({}, 'Set'), 'set'); store([1], 'list')"], check=True, cwd=self.folder)
 
         self.refused("info", "set", says="expected an object of Bloom::Filter, found Set")
-        self.refused("check", "list", says="expected an object of Bloom::Filter, found code 2 of Storable")
+        self.refused("check", "list", says="expected an object of Bloom::Filter, found an array")
+
+    def test_other_fields_may_have_any_data(self) -> None:
+        self.perl("write", "theirs", 400, 0.01, stdin=text(HERE))
+        # A pattern, a version, and references that are weak or have operators.
+        extend = """
+            use Storable qw(nstore retrieve); use Scalar::Util 'weaken'; package Op { use overload '+' => sub { 1 }; }
+            my $filter = retrieve('theirs'); my $other = [1, { a => 'b' }]; my $op = bless({}, 'Op');
+            @$filter{'pattern', 'version', 'other', 'weak', 'op', 'list'} = (qr/^a+$/i, v1.22.333, $other, $other, $op, [undef]);
+            $$filter{long} = qr/@{['x' x 300]}/; weaken($$filter{weak}); nstore($filter, 'extended');
+        """
+        subprocess.run(["perl", "-e", extend], check=True, cwd=self.folder)
+
+        self.assertEqual(self.bloomery("check", "extended", stdin=text(HERE + OTHERS)).out, self.found_by_perl("theirs", HERE + OTHERS))
 
 
 if __name__ == "__main__":

@@ -232,7 +232,18 @@ TEST(StorableFile, MayHaveOtherFieldsAndFlags) {
   fields["c"] = value().raw("\4\x11\1X\3").number(0, 4).bytes;          // an object
   fields["d"] = value().raw("\4\x12").raw("\0\2"s).number(0, 4).bytes;  // another of the same class
   fields["e"] = value().raw("\0"s).number(1, 4).bytes;                  // the same as before
-  fields["z"] = value().raw("\x17\2\xC3\xA9").bytes;                    // UTF-8
+  fields["f"] = "\x14\5";                                               // references with operators, and weak ones
+  fields["g"] = "\x1B\5";
+  fields["h"] = "\x1C\5";
+  fields["i"] =
+      "\x1D\3"
+      "1.2"
+      "\x0A\2\1\2";  // versions
+  fields["j"] = value().raw("\x1E").number(3, 4).raw("1.2").text("\1\2").bytes;
+  fields["k"] = "\x20\0\2^a\1i"s;  // regular expressions
+  fields["l"] = value().raw("\x20\1").number(2, 4).raw("^a").raw("\0"s).bytes;
+  fields["m"] = value().raw("\4\2").number(2, 4).raw("\x22\x23").bytes;  // booleans
+  fields["z"] = value().raw("\x17\2\xC3\xA9").bytes;                     // UTF-8
 
   EXPECT_TRUE(import_text(file_of(network + object, true, fields)) == expected);
 
@@ -283,31 +294,44 @@ TEST(StorableFile, WithAFieldThatDoesNotFitIsRefused) {
     const char* name;
     std::string value;
     const char* words;
-  } changes[] = {{"blankvec", text("\0\0\0\1"s), "blankvec"},
-                 {"blankvec", text(""), "blankvec"},
-                 {"capacity", text("0"), "capacity"},
-                 {"capacity", text("-1"), "capacity"},
-                 {"capacity", text("nan"), "capacity"},
-                 {"capacity", text("1e300"), "capacity"},
-                 {"capacity", text("10 x"), "found '10 x'"},
-                 {"capacity", text(std::string(200, '1')), "capacity"},
-                 {"capacity", "\5", "code 5"},
-                 {"error_rate", text("0"), "error_rate"},
-                 {"error_rate", text("1"), "error_rate"},
-                 {"filter", text("12"), "length of filter: expected 3 bytes"},
-                 {"filter", text("1234"), "length of filter"},
-                 {"filter", "\x08\x80", "a string"},
-                 {"filter_length", "\x08\x80", "filter_length"},
-                 {"filter_length", "\x08\x99", "length of filter"},
-                 {"filter_length", text("4294967297"), "filter_length"},
-                 {"filter_length", text("23.5"), "filter_length: expected an integer"},
-                 {"key_count", "\x08\x7F", "key_count"},
-                 {"num_hash_funcs", "\x08\x83", "num_hash_funcs: expected 2, found 3"},
-                 {"salts", text("0.25"), "a reference to an array"},
-                 {"salts", list(0), "number of values in salts"},
-                 {"salts", list(256), "number of values in salts: expected 1 to 255, found 256"},
-                 {"z", "\x1A", "code"},
-                 {"z", "\x0B", "tied"}};
+  } changes[] = {
+      {"blankvec", text("\0\0\0\1"s), "blankvec"},
+      {"blankvec", text(""), "blankvec"},
+      {"capacity", text("0"), "capacity"},
+      {"capacity", text("-1"), "capacity"},
+      {"capacity", text("nan"), "capacity"},
+      {"capacity", text("1e300"), "capacity"},
+      {"capacity", text("10 x"), "found '10 x'"},
+      {"capacity", text(std::string(200, '1')), "capacity"},
+      {"capacity", "\5", "field capacity: expected a string or a number, found undef"},
+      {"error_rate", "\4\5", "field error_rate: expected a string or a number, found a reference"},
+      {"error_rate", text("0"), "error_rate"},
+      {"error_rate", text("1"), "error_rate"},
+      {"filter", text("12"), "length of filter: expected 3 bytes"},
+      {"filter", text("1234"), "length of filter"},
+      {"filter", "\x08\x80", "a string"},
+      {"filter", "\x17\x02\xC3\xBC", "field filter has characters beyond ASCII"},
+      {"filter_length", "\x08\x80", "filter_length"},
+      {"filter_length", "\x08\x99", "length of filter"},
+      {"filter_length", text("4294967297"), "filter_length"},
+      {"filter_length", text("23.5"), "filter_length: expected an integer"},
+      {"key_count", "\x08\x7F", "key_count"},
+      {"num_hash_funcs", "\x08\x83", "num_hash_funcs: expected 2, found 3"},
+      {"salts", text("0.25"), "field salts: expected a reference to an array, found a string"},
+      {"salts", "\4\3\0\0\0\0"s, "field salts: expected a reference to an array, found a reference to a hash"},
+      {"salts", list(0), "number of values in salts"},
+      {"salts", list(256), "number of values in salts: expected 1 to 255, found 256"},
+      {"capacity",
+       "\x1D\3"
+       "1.2"
+       "\x0A\2\1\2",
+       "expected a string or a number, found a version"},
+      {"salts", "\4\4\5", "expected a reference to an array, found a reference to a reference"},
+      {"salts", "\x1B\2\0\0\0\0"s, "expected a reference to an array, found a weak reference"},
+      {"z", "\x1E\xFF\xFF\xFF\xFF", "truncated"},
+      {"z", "\x20\1\xFF\xFF\xFF\xFF", "truncated"},
+      {"z", "\x1A", "code"},
+      {"z", "\x0B", "tied"}};
   for (const auto& [name, value, words] : changes) {
     auto fields = fields_of(true);
     fields[name] = value;
