@@ -131,13 +131,13 @@ struct plain_table {
 
 plain_table read_plainly(const byte_source& source) {
   const table_footer footer = read_table_footer(source);
-  const table_block metaindex = read_block(source, footer, footer.metaindex, "metaindex block");
+  const table_block metaindex = read_block(source, footer, footer.metaindex, "metaindex block", most_bytes::metaindex);
   block_handle place;
   each_entry(metaindex.bytes, source, "metaindex block", [&](const block_entry& e) {
     if (e.key == name) place = handle_of(e.value, source, "filter block");
   });
-  return {read_block(source, footer, place, "filter block").bytes,
-          read_block(source, footer, footer.index, "index block").bytes};
+  return {read_block(source, footer, place, "filter block", most_bytes::filter).bytes,
+          read_block(source, footer, footer.index, "index block", most_bytes::index).bytes};
 }
 
 void check_filters(const leveldb_table& table, const byte_source& source) {
@@ -161,8 +161,9 @@ void compare(const leveldb_table& table, const byte_source& source) {
       return;
     }
     const table_footer footer = read_table_footer(source);
-    const auto place = find_block(read_block(source, footer, footer.metaindex, ""), source, rocksdb_name);
-    const table_block filter = read_block(source, footer, place.value(), "");
+    const auto place =
+        find_block(read_block(source, footer, footer.metaindex, "", most_bytes::metaindex), source, rocksdb_name);
+    const table_block filter = read_block(source, footer, place.value(), "", most_bytes::filter);
     require(filter.bytes.size() == 64 * found->lines + 5, "a filter has whole lines");
     for (const std::string_view key : some_keys)
       require(table.may_contain(key) == rocksdb_may_match(filter.bytes, key), "a key is found as by RocksDB");
@@ -223,7 +224,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
     const table_footer footer = read_table_footer(source);
     seal(footer.metaindex);
     seal(footer.index);
-    each_entry(read_block(source, footer, footer.metaindex, "").bytes, source, "",
+    each_entry(read_block(source, footer, footer.metaindex, "", most_bytes::metaindex).bytes, source, "",
                [&](const block_entry& e) { seal(handle_of(e.value, source, "")); });
   });
   return size;

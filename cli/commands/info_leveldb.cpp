@@ -1,6 +1,7 @@
 #include "cli/commands/info_leveldb.hpp"
 
 #include "app/numbers.hpp"
+#include "cli/commands/common.hpp"
 #include "cli/io/output.hpp"
 
 #include <bloomery/leveldb.hpp>
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace bloomery::cli {
@@ -108,15 +110,16 @@ void describe(json& object, std::string& text, const leveldb_table& table, bool 
 }
 
 // The keys and the FPR that the bits of a table of RocksDB show.
-void describe_rate(json& object, std::string& text, const std::string& path) {
-  const filter_facts facts = make_handle(leveldb_table::open(path))->info(info_depth::bits);
+void describe_rate(json& object, std::string& text, leveldb_table table) {
+  const filter_facts facts = make_handle(std::move(table))->info(info_depth::bits);
   const estimate keys = facts.fill->estimated_keys.value_or(estimate{});
   const double rate = facts.fill->current_fpr;
   object.update({{"estimated_keys", number_or_null(keys.value)},
                  {"estimated_keys_sigma", number_or_null(keys.sigma)},
-                 {"rate_now", rate}});
+                 {"rate_now", rate},
+                 {"rate_uncertainty", facts.fill->uncertainty}});
   text += line_of("keys", std::isfinite(keys.value) ? keys_text(keys, "key") : "all bits are set");
-  text += line_of("FPR", rate_text(rate));
+  text += line_of("FPR", rate_text(rate) + uncertainty_text(*facts.fill));
 }
 
 void describe(json& object, std::string& text, const rocksdb_filter& filter) {
@@ -133,7 +136,8 @@ void describe(json& object, std::string& text, const rocksdb_filter& filter) {
 }  // namespace
 
 exit_status info_of_leveldb(const container_info_options& options) {
-  const leveldb_table table = leveldb_table::open(options.file);
+  leveldb_table table = leveldb_table::open(options.file);
+  const std::string no_lookups = table.no_lookups();
   const bool is_rocksdb = table.of_rocksdb().has_value();
   json object = {{"filter", options.file},
                  {"format", is_rocksdb ? "rocksdb_table" : "leveldb_table"},
@@ -143,15 +147,16 @@ exit_status info_of_leveldb(const container_info_options& options) {
   text += line_of("format",
                   fmt::format("{}, filter policy {}", is_rocksdb ? "rocksdb_table" : "leveldb_table", table.policy()));
   if (is_rocksdb) {
+    const bool has_checksums = table.has_checksums();
     describe(object, text, *table.of_rocksdb());
-    if (table.no_lookups().empty()) describe_rate(object, text, options.file);
-    object["has_checksums"] = table.has_checksums();
-    if (!table.has_checksums()) text += line_of("checksums", "none: damage is not noticed");
+    if (no_lookups.empty()) describe_rate(object, text, std::move(table));
+    object["has_checksums"] = has_checksums;
+    if (!has_checksums) text += line_of("checksums", "none: damage is not noticed");
   } else {
     describe(object, text, table, options.json);
   }
-  object["no_lookups"] = table.no_lookups().empty() ? json(nullptr) : json(table.no_lookups());
-  if (!table.no_lookups().empty()) text += line_of("lookups", "impossible: " + printable(table.no_lookups()));
+  object["no_lookups"] = no_lookups.empty() ? json(nullptr) : json(no_lookups);
+  if (!no_lookups.empty()) text += line_of("lookups", "impossible: " + printable(no_lookups));
   output out(STDOUT_FILENO, "standard output");
   out.write(options.json ? json_line(object) : text);
   out.flush();

@@ -122,17 +122,25 @@ leveldb_table leveldb_table::open(const std::string& path, leveldb_order order) 
     result->no_lookups_text = std::move(table.no_lookups);
     return leveldb_table(std::move(result));
   }
-  const formats::table_block metaindex = formats::read_block(source, footer, footer.metaindex, "metaindex block");
+  const formats::table_block metaindex =
+      formats::read_block(source, footer, footer.metaindex, "metaindex block", formats::most_bytes::metaindex);
   const auto place = formats::find_block(metaindex, source, leveldb_name);
   if (!place) formats::refuse_without_filter(metaindex, source, leveldb_name);
   result->policy = leveldb_name.substr(leveldb_name.find('.') + 1);
-  formats::table_block block = formats::read_block(source, footer, *place, "filter block");
+  formats::table_block block = formats::read_block(source, footer, *place, "filter block", formats::most_bytes::filter);
   result->filters.emplace(std::move(block.bytes), source);
+  if (const std::uint64_t count = result->filters->size();
+      count > 0 && (count - 1) * result->filters->range_bytes() > place->offset) {
+    throw error(errc::damaged, {"the filter block has filters beyond the data of the table", path,
+                                "at most " + std::to_string(place->offset / result->filters->range_bytes() + 1),
+                                std::to_string(count), hint::restore_file});
+  }
   for (std::uint64_t i = 0; i < result->filters->size(); ++i) {
     if (size_of(result->filters->filter(i)).bits > 0) result->filters_with_bits.push_back(i);
   }
   try {
-    result->index.emplace(formats::read_block(source, footer, footer.index, "index block"), source, footer);
+    result->index.emplace(formats::read_block(source, footer, footer.index, "index block", formats::most_bytes::index),
+                          source, footer);
     result->all_filters_because = why_without_index(*result->index, path, order);
   } catch (const error& e) {
     if (e.code() != errc::incompatible) throw;

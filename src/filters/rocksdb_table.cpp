@@ -17,10 +17,12 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace bloomery {
 namespace {
 
+constexpr std::uint64_t most_unknown_bytes = std::uint64_t{1} << 26;
 constexpr std::string_view policy_name = "rocksdb.BuiltinBloomFilter";
 constexpr std::string_view full_filter = "fullfilter.";        // one filter per table
 constexpr std::string_view partitions = "partitionedfilter.";  // an index of filters
@@ -35,15 +37,13 @@ std::string with_policy(std::string_view prefix) { return std::string(prefix) +=
                                    "a Bloom filter of the whole table", found, hint::none});
 }
 
-params params_of(const formats::table_block& block, const formats::byte_source& source) {
-  const std::span<const std::uint8_t> bytes(block.bytes);
-  const std::size_t end_bytes = formats::rocksdb_end_bytes;
-  if (bytes.size() <= end_bytes) refuse_kind(source, "an empty filter");
-  const auto end = bytes.last<formats::rocksdb_end_bytes>();
+params params_of(std::uint64_t bytes, std::span<const std::uint8_t, formats::rocksdb_end_bytes> end,
+                 const formats::byte_source& source) {
+  if (bytes <= end.size()) refuse_kind(source, "an empty filter");
   if (end[0] == 0) refuse_kind(source, "a filter that reports every key");
   if (end[0] == 0xFE) refuse_kind(source, "a Ribbon filter");
-  const std::optional<params> found = formats::params_of_rocksdb(bytes.size() - end_bytes, end);
-  if (!found) refuse_kind(source, std::to_string(bytes.size()) + " bytes of an unknown kind");
+  const std::optional<params> found = formats::params_of_rocksdb(bytes - end.size(), end);
+  if (!found) refuse_kind(source, std::to_string(bytes) + " bytes of an unknown kind");
   return *found;
 }
 
@@ -53,7 +53,8 @@ std::string why_without_keys(const formats::table_block& metaindex, const format
   const auto place = formats::find_block(metaindex, source, properties_name);
   std::string value;
   if (place) {
-    const formats::table_block properties = formats::read_block(source, footer, *place, "properties block");
+    const formats::table_block properties =
+        formats::read_block(source, footer, *place, "properties block", formats::most_bytes::properties);
     formats::each_entry(properties.bytes, source, "properties block", [&](const formats::block_entry& e) {
       if (e.key == whole_keys_name) value.assign(e.value.begin(), e.value.end());
     });
@@ -66,7 +67,8 @@ std::string why_without_keys(const formats::table_block& metaindex, const format
 }  // namespace
 
 rocksdb_table read_rocksdb_table(const formats::byte_source& source, const formats::table_footer& footer) {
-  const formats::table_block metaindex = formats::read_block(source, footer, footer.metaindex, "metaindex block");
+  const formats::table_block metaindex =
+      formats::read_block(source, footer, footer.metaindex, "metaindex block", formats::most_bytes::metaindex);
   const auto place = formats::find_block(metaindex, source, with_policy(full_filter));
   if (!place) {
     if (formats::find_block(metaindex, source, with_policy(partitions))) refuse_kind(source, "a partitioned filter");
@@ -74,9 +76,18 @@ rocksdb_table read_rocksdb_table(const formats::byte_source& source, const forma
       refuse_kind(source, "a filter per data block");
     formats::refuse_without_filter(metaindex, source, with_policy(full_filter));
   }
-  const formats::table_block block = formats::read_block(source, footer, *place, "filter block");
-  params parameters = params_of(block, source);
-  const auto bits = std::span(block.bytes).first(block.bytes.size() - formats::rocksdb_end_bytes);
+  std::string no_lookups = why_without_keys(metaindex, source, footer);
+  constexpr std::size_t end_bytes = formats::rocksdb_end_bytes;
+  // Check the last bytes of a large block before reading the rest. For other blocks, verify the checksum first.
+  const auto end = place->bytes <= most_unknown_bytes
+                       ? std::vector<std::uint8_t>()
+                       : formats::end_of_block(source, footer, *place, "filter block", end_bytes);
+  if (!end.empty()) params_of(place->bytes, std::span(end).first<end_bytes>(), source);
+  const formats::table_block block =
+      formats::read_block(source, footer, *place, "filter block", formats::most_bytes::filter);
+  if (block.bytes.size() < end_bytes) refuse_kind(source, "an empty filter");
+  params parameters = params_of(block.bytes.size(), std::span(block.bytes).last<end_bytes>(), source);
+  const auto bits = std::span(block.bytes).first(block.bytes.size() - end_bytes);
   heap_storage copy(bits.size());
   std::copy(bits.begin(), bits.end(), copy.data());
   const rocksdb_filter facts{.is_legacy = parameters.scheme != "rocksdb",
@@ -85,8 +96,7 @@ rocksdb_table read_rocksdb_table(const formats::byte_source& source, const forma
                              .ones = count_ones(bits)};
   const estimate keys = estimated_keys(parameters, facts.ones);
   copy.counts() = {.inserted = static_cast<std::uint64_t>(std::min(keys.value, 1e18)), .is_estimate = true};
-  return {std::string(policy_name), facts, any_filter(std::move(parameters), std::move(copy)),
-          why_without_keys(metaindex, source, footer)};
+  return {std::string(policy_name), facts, any_filter(std::move(parameters), std::move(copy)), std::move(no_lookups)};
 }
 
 }  // namespace bloomery

@@ -133,11 +133,33 @@ std::uint32_t checksum_of(std::span<const std::uint8_t> bytes, table_checksum ki
   return hashes::masked_crc32c(bytes);
 }
 
+void check_compression(const byte_source& source, block_compression compression, const char* what) {
+  if (compression == block_compression::none || compression == block_compression::snappy) return;
+  incompatible(source, std::string("the ") + what + " is compressed", "no compression, or Snappy",
+               "compression " + std::to_string(static_cast<unsigned>(compression)));
+}
+
 }  // namespace
 
-table_block read_block(const byte_source& source, const table_footer& footer, const block_handle& handle,
-                       const char* what) {
+std::vector<std::uint8_t> end_of_block(const byte_source& source, const table_footer& footer,
+                                       const block_handle& handle, const char* what, std::size_t count) {
   check_within(source, footer, handle, what);
+  if (handle.bytes < count) return {};
+  std::vector<std::uint8_t> end(count + 1);
+  source.read_all(handle.offset + handle.bytes - count, end);
+  const block_compression compression{end.back()};
+  check_compression(source, compression, what);
+  end.pop_back();
+  return compression == block_compression::none ? end : std::vector<std::uint8_t>();
+}
+
+table_block read_block(const byte_source& source, const table_footer& footer, const block_handle& handle,
+                       const char* what, most_bytes most) {
+  check_within(source, footer, handle, what);
+  if (handle.bytes > static_cast<std::uint64_t>(most)) {
+    damaged(source, std::string("the ") + what + " is too large",
+            "at most " + std::to_string(static_cast<std::uint64_t>(most)) + " bytes", std::to_string(handle.bytes));
+  }
   table_block block;
   block.bytes.resize(handle.bytes + trailer_bytes);
   source.read_all(handle.offset, block.bytes);
@@ -153,10 +175,7 @@ table_block read_block(const byte_source& source, const table_footer& footer, co
   block.compression = block_compression{compression};
   block.bytes.resize(handle.bytes);
   if (block.compression == block_compression::none) return block;
-  if (block.compression != block_compression::snappy) {
-    incompatible(source, std::string("the ") + what + " is compressed", "no compression, or Snappy",
-                 "compression " + std::to_string(compression));
-  }
+  check_compression(source, block.compression, what);
   auto decompressed = decompress_snappy(block.bytes);
   if (!decompressed) damaged(source, std::string("the ") + what + " is damaged", "data compressed by Snappy", "");
   block.bytes = std::move(*decompressed);

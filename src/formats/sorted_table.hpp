@@ -61,12 +61,26 @@ struct table_block {
   block_compression compression{};  ///< in the file
 };
 
+/// The most bytes of a block in the file. A metaindex has a few names, and properties are short texts. Filters of
+/// RocksDB have at most 2^32 bytes, and the offsets in those of LevelDB have 32 bits.
+enum class most_bytes : std::uint64_t {
+  metaindex = std::uint64_t{1} << 24,
+  properties = std::uint64_t{1} << 26,
+  index = std::uint64_t{1} << 32,
+  filter = (std::uint64_t{1} << 32) + 5
+};
+
 /// Reads a block, which takes up to 22 times its size in memory. Its checksum is verified, if it has one.
 /// @param what    the block, for errors: "index block"
-/// @throws error  damaged: it is not within the file, or its checksum is wrong; incompatible: a compression other than
-///                none and Snappy
+/// @throws error  damaged: it is not within the file, it is too large, or its checksum is wrong; incompatible: a
+///                compression other than none and Snappy
 table_block read_block(const byte_source& source, const table_footer& footer, const block_handle& handle,
-                       const char* what);
+                       const char* what, most_bytes most);
+
+/// The last `count` bytes of a block that is not compressed, before the rest of it is read; empty: it is compressed or
+/// shorter. @throws error  damaged: the block is not within the file; incompatible: as read_block()
+std::vector<std::uint8_t> end_of_block(const byte_source& source, const table_footer& footer,
+                                       const block_handle& handle, const char* what, std::size_t count);
 
 struct block_entry {
   std::string_view key;

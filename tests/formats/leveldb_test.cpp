@@ -129,7 +129,8 @@ TEST(LeveldbTables, HaveAnIndexThatIsCompressedBySnappy) {
     const formats::byte_source source = source_of(file);
     const formats::table_footer footer = formats::read_table_footer(source);
 
-    const formats::table_block index = formats::read_block(source, footer, footer.index, "index block");
+    const formats::table_block index =
+        formats::read_block(source, footer, footer.index, "index block", formats::most_bytes::index);
 
     EXPECT_EQ(index.compression == formats::block_compression::snappy, compressed);
   }
@@ -174,9 +175,11 @@ TEST(LeveldbTables, HaveTheRatesOfTheScheme) {
   const formats::byte_source source = source_of(whole);
   const formats::table_footer footer = formats::read_table_footer(source);
   formats::block_handle place;
-  formats::each_entry(formats::read_block(source, footer, footer.metaindex, "metaindex block").bytes, source, "",
-                      [&](const formats::block_entry& e) { place = formats::handle_of(e.value, source, ""); });
-  const formats::filter_block block(formats::read_block(source, footer, place, "filter block").bytes, source);
+  formats::each_entry(
+      formats::read_block(source, footer, footer.metaindex, "metaindex block", formats::most_bytes::metaindex).bytes,
+      source, "", [&](const formats::block_entry& e) { place = formats::handle_of(e.value, source, ""); });
+  const formats::filter_block block(
+      formats::read_block(source, footer, place, "filter block", formats::most_bytes::filter).bytes, source);
   const auto filters = leveldb_table::open(recorded("leveldb_none.ldb")).filters();
   double sum = 0;
   double expected = 0;

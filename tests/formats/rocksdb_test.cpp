@@ -3,6 +3,7 @@
 #include <bloomery/formats.hpp>
 #include <bloomery/leveldb.hpp>
 
+#include "filters/rocksdb_table.hpp"
 #include "formats/recorded.hpp"
 #include "formats/sorted_table.hpp"
 #include "support/test.hpp"
@@ -30,7 +31,9 @@ formats::byte_source source_of(const std::string& file) {
 formats::block_handle place_of(const std::string& table, const std::string& name) {
   const formats::byte_source source = source_of(table);
   const formats::table_footer footer = formats::read_table_footer(source);
-  return formats::find_block(formats::read_block(source, footer, footer.metaindex, ""), source, name).value();
+  return formats::find_block(formats::read_block(source, footer, footer.metaindex, "", formats::most_bytes::metaindex),
+                             source, name)
+      .value();
 }
 
 // A table without checksums, whose blocks can be changed.
@@ -139,6 +142,70 @@ TEST(RocksdbTables, OfUnknownKindsAreRefused) {
         "\xFD\0\x06\0\0"s, "\x06\x03\0\0\0"s, "\x06\0\0\0\0"s, "\x06\x06\0\0\0"s})  // an even number of lines
     EXPECT_ERROR(leveldb_table::open(written(with_end(end))), errc::incompatible, "unknown kind");
   EXPECT_NO_THROW(leveldb_table::open(written(with_end("\xFF\0\x1E\0\0"s))));
+}
+
+std::string varint(std::uint64_t number) {
+  std::string bytes;
+  for (; number >= 128; number >>= 7) bytes += static_cast<char>(number | 128);
+  return bytes + static_cast<char>(number);
+}
+
+// A table without checksums, whose filter block is a hole in the file.
+struct sparse_table {
+  std::string metaindex;
+  std::string footer;
+  std::uint64_t bytes;
+  std::uint64_t compression_at;
+  std::uint8_t compression;
+  std::uint64_t most_read = 0;  // at a time
+
+  explicit sparse_table(std::uint64_t filter_bytes, std::uint8_t compression_of_filter = 0,
+                        std::uint64_t metaindex_bytes = 0)
+      : compression(compression_of_filter) {
+    constexpr std::uint64_t filter_at = 4096;
+    const std::string name = "fullfilter.rocksdb.BuiltinBloomFilter";
+    const std::string place = varint(filter_at) + varint(filter_bytes);
+    metaindex = varint(0) + varint(name.size()) + varint(place.size()) + name + place + "\0\0\0\0\1\0\0\0"s;
+    const std::string where = varint(0) + varint(std::max<std::uint64_t>(metaindex.size(), metaindex_bytes));
+    footer = '\0' + where + where;
+    footer.resize(41);
+    footer += "\5\0\0\0\xF7\xCF\xF4\x85\xB7\x41\xE2\x88"s;
+    compression_at = filter_at + filter_bytes;
+    bytes = compression_at + 5 + footer.size();
+  }
+
+  formats::byte_source source() {
+    return {"sparse.sst", bytes, [this](std::uint64_t offset, std::span<std::uint8_t> into) {
+              most_read = std::max<std::uint64_t>(most_read, into.size());
+              for (std::size_t i = 0; i < into.size(); ++i) into[i] = at(offset + i);
+              return into.size();
+            }};
+  }
+
+  std::uint8_t at(std::uint64_t offset) const {
+    if (offset < metaindex.size()) return static_cast<std::uint8_t>(metaindex[offset]);
+    if (offset == compression_at) return compression;
+    const std::uint64_t footer_at = bytes - footer.size();
+    return offset < footer_at ? 0 : static_cast<std::uint8_t>(footer[offset - footer_at]);
+  }
+};
+
+TEST(RocksdbTables, WithLargeHolesAreRefusedBeforeTheyAreRead) {
+  const struct {
+    sparse_table table;
+    errc code;
+    const char* words;
+  } cases[] = {{sparse_table(std::uint64_t{1} << 31), errc::incompatible, "a filter that reports every key"},
+               {sparse_table(std::uint64_t{1} << 40), errc::incompatible, "a filter that reports every key"},
+               {sparse_table(std::uint64_t{1} << 31, 7), errc::incompatible, "the filter block is compressed"},
+               {sparse_table(std::uint64_t{1} << 40, 1), errc::damaged, "the filter block is too large"},
+               {sparse_table(std::uint64_t{1} << 31, 0, std::uint64_t{1} << 30), errc::damaged,
+                "the metaindex block is too large"}};
+  for (auto [table, code, words] : cases) {
+    const formats::byte_source source = table.source();
+    EXPECT_ERROR(read_rocksdb_table(source, formats::read_table_footer(source)), code, words);
+    EXPECT_LT(table.most_read, 1000u);
+  }
 }
 
 TEST(RocksdbTables, WithoutTheirPropertiesAreNotLookedUp) {
