@@ -1,5 +1,6 @@
 #include "cli/commands/common.hpp"
 
+#include "app/base64.hpp"
 #include "app/layout_choice.hpp"
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
@@ -68,6 +69,21 @@ std::string salts_text(std::span<const std::string> salts) {
   for (std::size_t i = 0; i < std::min<std::size_t>(2, salts.size()); ++i)
     text += (i == 0 ? " " : ", ") + printable(salts[i]);
   return text + (salts.size() > 2 ? ", ..." : "");
+}
+
+nlohmann::ordered_json salts_json(std::span<const std::string> salts) {
+  if (salts.empty()) return nullptr;
+  auto list = nlohmann::ordered_json::array();
+  for (const std::string& salt : salts) {
+    list.emplace_back(salt);
+    try {
+      static_cast<void>(list.back().dump());
+    } catch (const nlohmann::ordered_json::type_error&) {
+      const auto* const bytes = reinterpret_cast<const std::uint8_t*>(salt.data());
+      list.back() = {{"base64", base64_of({bytes, salt.size()}, base64_standard)}};
+    }
+  }
+  return list;
 }
 
 void say(const std::string& text) {

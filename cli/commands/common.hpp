@@ -31,6 +31,9 @@ std::string printable(const std::string& text);
 /// The number of salts and the first two: "7 drawn: 0.4300, 0.8141, ...".
 std::string salts_text(std::span<const std::string> salts);
 
+/// The salts in JSON: null without salts; a salt that is not UTF-8 is {"base64": ...}.
+nlohmann::ordered_json salts_json(std::span<const std::string> salts);
+
 /// Prints "bloomery: TEXT" on stderr, with control characters escaped and passwords removed. On a terminal "warning:"
 /// is colored.
 void say(const std::string& text);

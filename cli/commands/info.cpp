@@ -163,7 +163,7 @@ void add_kind(json& result, const filter_facts& f) {
     result["family"] = name_of(family_of(p));
   } else {
     result["scheme"] = text_or_null(f.chain ? chain_scheme : p.scheme);
-    result["salts"] = p.salts().empty() ? json(nullptr) : json(p.salts());
+    result["salts"] = salts_json(p.salts());
   }
   result.update({{"hash", text_or_null(p.hash)},
                  {"keys", name_of(p.keys)},

@@ -30,7 +30,7 @@ json json_of(const std::string& path, const file_info& header) {
   return {{"filter", path},
           {"layout", text_or_null(p.layout)},
           {"scheme", text_or_null(p.scheme)},
-          {"salts", p.salts().empty() ? json(nullptr) : json(p.salts())},
+          {"salts", salts_json(p.salts())},
           {"hash", text_or_null(p.hash)},
           {"keys", name_of(p.keys)},
           {"seed", p.seed},

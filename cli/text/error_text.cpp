@@ -26,7 +26,8 @@ std::string hint_text(const error& e) {
     case hint::give_the_secret: return "give the secret of the filter: --secret KEYFILE";
     case hint::give_a_secret: return "give a secret: --secret KEYFILE";
     case hint::give_a_key_file: return "give the file of the secret, or create one with 'bloomery keygen'";
-    case hint::make_a_filter: return "create one with 'bloomery build'";
+    case hint::make_a_filter:
+      return "create one with 'bloomery build', or convert a filter of another system with 'bloomery import'";
     case hint::import_first: return fmt::format("convert it first: bloomery import -o NAME.bloom {}", where);
     case hint::rebuild_with_scheme:
       return "build a filter from the keys with 'bloomery build --scheme', with a scheme of the format";

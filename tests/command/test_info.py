@@ -86,6 +86,13 @@ class Info(InfoTest):
         hits = facts["measured_rate"]["hits"]
         self.assertRegex(measured, rf"{hits / 1e4:.3g}% \(.*% to .*%\): {hits:,} of 1,000,000 absent keys")
 
+    def test_salts_that_are_not_utf_8_are_whole_in_json(self) -> None:
+        salted = os.path.join(os.environ["BLOOMERY_SOURCE"], "tests/golden/perl-salts.bloom")
+        salts = ["0.482176318740254", "0.0913", "", "9.87e-05", "7", {"base64": "AP8="}, "x" * 20]
+
+        self.assertEqual(self.bloomery("info", "--json", salted).json["salts"], salts)
+        self.assertEqual(self.bloomery("info", "--header", "--json", salted).json["salts"], salts)
+
     def test_other_words(self) -> None:
         self.bloomery("keygen", "-o", "key")
         self.make_filter("one", keys(1), "-n", 1)
