@@ -41,7 +41,6 @@ struct analyze_options {
   common_options common;
 };
 
-constexpr double default_rate = 0.01;
 constexpr std::uint64_t default_runs = 10;
 constexpr std::uint64_t most_runs = 1000;
 constexpr double enough_false_positives = 100;  // false positives per run: 10% deviation, 3% for the mean of ten runs
@@ -127,7 +126,7 @@ experiment experiment_for(const analyze_options& options, const distinct_lines& 
   if (!wanted.scheme.empty()) wanted.seed = 0;  // schemes have their own hashes: the seed only chooses the keys
   const std::uint64_t capacity = capacity_for(options, lines.keys().size());
   const bool is_audit = options.audit.is_wanted();
-  e.filter = is_audit ? expected_of_audit(wanted, capacity, default_rate) : params_for(wanted, capacity, default_rate);
+  e.filter = is_audit ? expected_of_audit(wanted, capacity, default_fpr) : params_for(wanted, capacity, default_fpr);
   e.runs = options.runs.value_or(is_audit ? 1 : default_runs);
   e.seed = options.wanted.seed;
   e.lines = lines.keys();

@@ -40,8 +40,6 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr double default_rate = 0.01;
-
 // Result of a build, for the report.
 struct built {
   params parameters = {};
@@ -69,7 +67,7 @@ pass_options pass(const build_options& options, const char* verb) {
 // ---- in memory ------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<filter_handle> make(const build_options& options, std::uint64_t capacity) {
-  params p = params_for(options.wanted, std::max<std::uint64_t>(capacity, 1), default_rate);
+  params p = params_for(options.wanted, std::max<std::uint64_t>(capacity, 1), default_fpr);
   if (options.foldable) p.geometry = foldable_geometry(p, 64);
   check_room(options.filter, bytes_for(p.geometry.bits));
   warn_of_size(options.filter, p);
@@ -100,7 +98,7 @@ std::unique_ptr<filter_handle> build_by_way_of_hashes(const build_options& optio
   making_options hashing = options.wanted;
   hashing.bits.reset();
   hashing.probes.reset();
-  b.keys = for_each_hash(params_for(hashing, 1, default_rate), options.inputs, pass(options, "read"),
+  b.keys = for_each_hash(params_for(hashing, 1, default_fpr), options.inputs, pass(options, "read"),
                          [&](std::span<const key_hash> hashes) { spool.append(hashes); });
   std::unique_ptr<filter_handle> filter = make(options, spool.count_distinct());
   spool.each([&](std::span<const key_hash> hashes) { b.new_keys += filter->insert(hashes).changed; });
@@ -152,7 +150,7 @@ void check_two_files(const build_options& options) {
 built build_with_log(const build_options& options, fpr_watch& watch) {
   check_growing(options.wanted);
   check_two_files(options);
-  params p = growing_params(options.wanted, default_rate);
+  params p = growing_params(options.wanted, default_fpr);
   p.capacity = options.wanted.capacity.value_or(0);
   built b;
   rebuilding_filter filter = rebuilding_filter::build(options.filter, p,

@@ -71,6 +71,10 @@ std::string salts_text(std::span<const std::string> salts) {
   return text + (salts.size() > 2 ? ", ..." : "");
 }
 
+nlohmann::ordered_json text_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
+}
+
 nlohmann::ordered_json salts_json(std::span<const std::string> salts) {
   if (salts.empty()) return nullptr;
   auto list = nlohmann::ordered_json::array();

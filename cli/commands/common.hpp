@@ -31,6 +31,12 @@ std::string printable(const std::string& text);
 /// The number of salts and the first two: "7 drawn: 0.4300, 0.8141, ...".
 std::string salts_text(std::span<const std::string> salts);
 
+/// The target FPR of a filter if no option states one.
+inline constexpr double default_fpr = 0.01;
+
+/// The text in JSON: null if it is empty.
+nlohmann::ordered_json text_or_null(const std::string& text);
+
 /// The salts in JSON: null without salts; a salt that is not UTF-8 is {"base64": ...}.
 nlohmann::ordered_json salts_json(std::span<const std::string> salts);
 
@@ -105,6 +111,12 @@ void check_compatible(const std::string& path_a, const params& a, const std::str
 
 /// A number, or null where JSON has none: infinity.
 nlohmann::ordered_json number_or_null(double value);
+
+/// The same for a number that may be missing.
+template <class Number>
+nlohmann::ordered_json number_or_null(const std::optional<Number>& number) {
+  return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
+}
 
 /// "30,035 +- 114 keys", at two standard deviations.
 std::string keys_text(const estimate& keys, const std::string& noun);

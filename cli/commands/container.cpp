@@ -29,6 +29,8 @@ std::unique_ptr<filter_handle> open_table(const named_filter& wanted) {
   }
   if (!wanted.quiet && !table.all_filters_because().empty())
     say(wanted.name + ": note: keys are looked up in all filters of the table: " + table.all_filters_because());
+  if (!wanted.quiet && !table.has_checksums())
+    say(wanted.name + ": note: the table has no checksums, so damage is not detected");
   return make_handle(std::move(table));
 }
 
@@ -46,6 +48,8 @@ constexpr container_kind kinds[] = {{.format = "parquet",
                                      .info = info_of_leveldb}};
 
 }  // namespace
+
+std::string line_of(std::string_view name, std::string_view value) { return fmt::format("{:<14}{}\n", name, value); }
 
 const container_kind* container_of(const std::string& path) {
   for (const container_kind& kind : kinds) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace bloomery::cli {
 
@@ -16,6 +17,9 @@ struct container_info_options {
   std::optional<double> rate;  ///< target FPR of the writer, which the file does not state
   bool json = false;
 };
+
+/// A line of the output of info.
+std::string line_of(std::string_view name, std::string_view value);
 
 /// A kind of such files.
 struct container_kind {

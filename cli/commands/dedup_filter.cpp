@@ -26,7 +26,7 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr double default_rate = 1e-4;  // of windows and of filters on servers
+constexpr double rate_without_option = 1e-4;  // of windows and of filters on servers
 
 [[noreturn]] void refuse(const std::string& why, const std::string& option, const std::string& found,
                          const std::string& to_do) {
@@ -76,7 +76,7 @@ std::uint64_t shared_lines_to_expect(const dedup_options& options) {
 double rate_for_losses(making_options wanted, std::uint64_t n, double share) {
   const auto lost = [&](double log_rate) {
     wanted.rate = std::exp(log_rate);
-    return losses_between(params_for(wanted, n, default_rate), 0, n) / static_cast<double>(n);
+    return losses_between(params_for(wanted, n, rate_without_option), 0, n) / static_cast<double>(n);
   };
   // Losses are roughly between n * rate / (probes + 1) and n * rate, so the rate is within a factor of 2^10 of share.
   double low = std::log(share);
@@ -91,7 +91,7 @@ double rate_for_losses(making_options wanted, std::uint64_t n, double share) {
 
 // A filter for n lines, of fixed size.
 params fixed_params(const dedup_options& options, std::uint64_t n) {
-  if (options.wanted.rate || options.wanted.window.length) return params_for(options.wanted, n, default_rate);
+  if (options.wanted.rate || options.wanted.window.length) return params_for(options.wanted, n, rate_without_option);
   const double share = options.max_loss.value_or(default_losses / static_cast<double>(n));
   making_options wanted = options.wanted;
   if (wanted.layout.empty()) {
@@ -100,7 +100,7 @@ params fixed_params(const dedup_options& options, std::uint64_t n) {
     const auto layout_at = [&](double rate) {
       making_options guess = options.wanted;
       guess.rate = rate;
-      return params_for(guess, n, default_rate).layout;
+      return params_for(guess, n, rate_without_option).layout;
     };
     wanted.layout = layout_at(share);
     wanted.layout = layout_at(rate_for_losses(wanted, n, share));
@@ -120,7 +120,7 @@ making_options with_loss_as_rate(const dedup_options& options) {
 std::unique_ptr<filter_handle> make_scalable(const dedup_options& options) {
   const making_options wanted = with_loss_as_rate(options);
   params p = hashing_of(options);
-  p.target_fpr = wanted.rate.value_or(default_rate);
+  p.target_fpr = wanted.rate.value_or(rate_without_option);
   std::unique_ptr<filter_handle> filter = make_scalable_handle(std::move(p));
   const std::string& layout = filter->parameters().layout;
   const std::string why = "the layers of a scalable filter have layout " + layout;
@@ -262,7 +262,7 @@ dedup_filter open_or_make_shared(const dedup_options& options) {
     return existing;
   }
   const redis_params p =
-      shared_params(with_loss_as_rate(options), options.sharing, shared_lines_to_expect(options), default_rate);
+      shared_params(with_loss_as_rate(options), options.sharing, shared_lines_to_expect(options), rate_without_option);
   return as_handle(
       redis_filter::create(address, p, options_for(address, options.server, options.wanted.secret, quiet)));
 }
@@ -276,7 +276,7 @@ params hashing_of(const dedup_options& options) {
   p.keys = wanted.keys;
   p.seed = wanted.seed;
   p.secret = secret_of(wanted.secret);
-  p.target_fpr = default_rate;
+  p.target_fpr = rate_without_option;
   return p;
 }
 

@@ -145,13 +145,6 @@ info_result find_out(const info_options& options) {
 
 // ---- JSON -----------------------------------------------------------------------------------------------------------
 
-json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
-
-template <class Number>
-json number_or_null(const std::optional<Number>& number) {
-  return number ? json(*number) : json(nullptr);
-}
-
 json seconds_or_null(const std::optional<std::int64_t>& milliseconds) {
   return milliseconds ? json(static_cast<double>(*milliseconds) / 1000) : json(nullptr);
 }

@@ -22,8 +22,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
-
 json json_of(const std::string& path, const file_info& header) {
   const params& p = header.parameters;
   const window_length& length = p.window();

@@ -22,8 +22,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::string line_of(std::string_view name, std::string_view value) { return fmt::format("{:<14}{}\n", name, value); }
-
 // All filters of a table of LevelDB that have keys.
 struct table_facts {
   std::uint64_t filters = 0;
@@ -116,8 +114,7 @@ void describe_rate(json& object, std::string& text, leveldb_table table) {
   const double rate = facts.fill->current_fpr;
   object.update({{"estimated_keys", number_or_null(keys.value)},
                  {"estimated_keys_sigma", number_or_null(keys.sigma)},
-                 {"rate_now", rate},
-                 {"rate_within", facts.fill->uncertainty}});
+                 {"rate_now", rate}});
   text += line_of("keys", std::isfinite(keys.value) ? keys_text(keys, "key") : "all bits are set");
   text += line_of("FPR", rate_text(rate) + uncertainty_text(*facts.fill));
 }

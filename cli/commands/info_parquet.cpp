@@ -40,8 +40,6 @@ with_filters count_filters(const parquet_column& column) {
   return all;
 }
 
-std::string line_of(std::string_view name, std::string_view value) { return fmt::format("{:<14}{}\n", name, value); }
-
 void print(const container_info_options& options, const json& object, const std::string& text) {
   output out(STDOUT_FILENO, "standard output");
   out.write(options.json ? json_line(object) : text);

@@ -33,7 +33,7 @@
 namespace bloomery::cli {
 namespace {
 
-std::string advice(const std::vector<layout_plan>& plans) {
+std::string recommendation(const std::vector<layout_plan>& plans) {
   const layout_plan& chosen = chosen_of(plans);
   return "Choose " + chosen.p.layout + ": " + chosen.reason + ".";
 }
@@ -55,7 +55,7 @@ void print_plans(const std::vector<layout_plan>& plans, output& out) {
         cell(bytes_text(bytes_for(p.geometry.bits)), 9), cell(std::to_string(p.geometry.probes), 6),
         cell(count_text(p.capacity), 15), cell(rate_text(plan.rate), 10), plan.chosen ? "chosen" : plan.reason));
   }
-  out.write(advice(plans) + "\n");
+  out.write(recommendation(plans) + "\n");
   out.write("x bound: bits per key divided by log2(1/FPR), the lower bound for filters of any kind\n");
 }
 
@@ -81,7 +81,7 @@ nlohmann::ordered_json as_json(const std::vector<layout_plan>& plans, preference
   }
   const layout_plan& chosen = chosen_of(plans);
   return {{"layouts", layouts},
-          {"advice", advice(plans)},
+          {"advice", recommendation(plans)},
           {"prefer", name_of(prefer)},
           {"chosen", chosen.p.layout},
           {"reason", chosen.reason}};

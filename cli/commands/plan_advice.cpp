@@ -34,14 +34,12 @@
 namespace bloomery::cli {
 namespace {
 
-constexpr double default_rate = 0.01;
-
 requirements requirements_of(const plan_options& o) {
   const making_options& w = o.wanted;
   requirements r;
   r.keys = w.capacity.value_or(0);
   r.most_keys = o.most_keys.value_or(0);
-  r.rate = w.rate.value_or(default_rate);
+  r.rate = w.rate.value_or(default_fpr);
   r.grows = w.growing;
   r.deletes = o.deletes;
   r.sealed = o.sealed;

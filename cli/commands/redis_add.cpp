@@ -5,6 +5,7 @@
 // build creates the filter if it does not exist, and otherwise adds to it. Every client finds a key as soon as it is
 // inserted, and a killed run can be repeated.
 #include "cli/commands/build.hpp"
+#include "cli/commands/common.hpp"
 #include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/shared_filter.hpp"
 
@@ -30,8 +31,6 @@
 
 namespace bloomery::cli {
 namespace {
-
-constexpr double default_rate = 0.01;
 
 // The number of keys to expect, counted unless an option gives it. A pipe is copied to `text`.
 std::uint64_t capacity_of(const build_options& options, input_options& inputs, std::optional<temporary_file>& text) {
@@ -68,7 +67,7 @@ exit_status build_shared(const build_options& options) {
   } else {
     capacity = capacity_of(options, inputs, text);
   }
-  redis_filter created = redis_filter::create(address, shared_params(wanted, options.sharing, capacity, default_rate),
+  redis_filter created = redis_filter::create(address, shared_params(wanted, options.sharing, capacity, default_fpr),
                                               options_for(address, options.server, wanted.secret, quiet));
   warn_of_eviction(address, options.server);
   const redis_params p = created.parameters();

@@ -7,6 +7,7 @@
 // A chain grows by bitmaps for n keys each, and its FPR grows with it.
 #include "app/numbers.hpp"
 #include "cli/commands/build.hpp"
+#include "cli/commands/common.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/shared_filter.hpp"
 
@@ -29,8 +30,6 @@
 
 namespace bloomery::cli {
 namespace {
-
-constexpr double default_rate = 0.01;
 
 [[noreturn]] void refuse(const std::string& what, const std::string& option, const std::string& hint = "leave it out") {
   throw error(errc::invalid_argument, {what, option, "", "", hint});
@@ -72,7 +71,7 @@ redis_chain_params params_to_make(const making_options& wanted, const chain_ther
     refuse("the existing chain does not store its capacity and FPR", "--rate",
            "give the --capacity and --rate of the chain");
   }
-  return {*wanted.capacity, wanted.rate.value_or(default_rate)};
+  return {*wanted.capacity, wanted.rate.value_or(default_fpr)};
 }
 
 void refuse_what_no_chain_has(const build_options& o) {

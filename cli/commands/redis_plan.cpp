@@ -7,6 +7,7 @@
 //             1.58 times the lower bound of 6.64 bits per key
 //   nodes     6: 2.03 GiB on each, up to 2.16 GiB by chance
 //   ...
+#include "cli/commands/common.hpp"
 #include "cli/commands/plan.hpp"
 #include "cli/commands/shared_filter.hpp"
 
@@ -31,8 +32,6 @@
 
 namespace bloomery::cli {
 namespace {
-
-constexpr double default_rate = 0.01;
 
 // Microseconds of a server core per key, in batches: measured with redis-server 7.0, blocks read by GETRANGE and bits
 // set by BITFIELD.
@@ -67,7 +66,7 @@ redis_plan planned(const plan_options& o) {
                 {"a plan needs a number of keys", "--capacity", "the distinct keys to expect", "none",
                  "give --capacity 100M, for example, or --max-keys, or --grow if the number is unknown"});
   }
-  return plan_redis(shared_params(wanted, sharing, capacity, default_rate));
+  return plan_redis(shared_params(wanted, sharing, capacity, default_fpr));
 }
 
 // Layers of a shard of a filter that grows, with this many keys.

@@ -20,7 +20,7 @@ std::vector<std::uint64_t> numbered(const json& key, const json& filter) {
   return cells;
 }
 
-using cells = std::vector<std::uint64_t>;
+using cell_numbers = std::vector<std::uint64_t>;
 
 struct exchange {
   std::string request;  // filters/1 is the first filter that was made
@@ -72,12 +72,12 @@ TEST(Api, TheCitiesOfTheTutorialHaveItsBits) {
   const json added = v.post(id + "/add", {{"keys", {"Madrid", "Barcelona"}}});
   const json asked = v.post(id + "/ask", {{"keys", {"Madrid", "Berlin", "Roma"}}});
 
-  EXPECT_EQ(numbered(added["keys"][0], filter), (cells{18, 9, 48, 39}));
-  EXPECT_EQ(numbered(added["keys"][1], filter), (cells{48, 42, 36, 30}));
+  EXPECT_EQ(numbered(added["keys"][0], filter), (cell_numbers{18, 9, 48, 39}));
+  EXPECT_EQ(numbered(added["keys"][1], filter), (cell_numbers{48, 42, 36, 30}));
   EXPECT_EQ(added["new"], 2);
-  EXPECT_EQ(numbered(asked["keys"][1], filter), (cells{27, 30, 33, 36}));
+  EXPECT_EQ(numbered(asked["keys"][1], filter), (cell_numbers{27, 30, 33, 36}));
   EXPECT_EQ(asked["keys"][1]["answer"], "no");
-  EXPECT_EQ(numbered(asked["keys"][2], filter), (cells{36, 36, 36, 36}));
+  EXPECT_EQ(numbered(asked["keys"][2], filter), (cell_numbers{36, 36, 36, 36}));
   EXPECT_EQ(asked["keys"][2]["answer"], "maybe");
   EXPECT_EQ(asked["keys"][2]["false_positive"], true);
   // murmur3_x86_32("Madrid") is 0xDA3791CA: the low half plus i times the high half

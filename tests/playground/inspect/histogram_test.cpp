@@ -26,10 +26,10 @@ using bloomery::any_filter;
 using bloomery::params;
 using namespace bloomery::playground;
 
-constexpr std::uint64_t keys = 60'000;
+constexpr std::uint64_t all_keys = 60'000;
 
 params params_of(const std::string& layout) {
-  return bloomery::complete({.layout = layout, .capacity = keys, .target_fpr = 0.01});
+  return bloomery::complete({.layout = layout, .capacity = all_keys, .target_fpr = 0.01});
 }
 
 // Counts the whole blocks of a filter.
@@ -155,7 +155,7 @@ TEST(ExpectedBlocks, OfManyBlocksAreTheSameByEitherWay) {
 
 TEST(Evenness, OfRandomKeysIsLikely) {
   for (const std::string layout : {"classic", "split_block", "split_block512", "blocked", "blocked_page", "counting"}) {
-    for (const std::uint64_t in : {keys / 20, keys}) {
+    for (const std::uint64_t in : {all_keys / 20, all_keys}) {
       SCOPED_TRACE(layout + " " + std::to_string(in));
       const shown_filter filter = filled(params_of(layout), in);
 
@@ -175,7 +175,7 @@ TEST(Evenness, OfKeysChosenForTheirBlocksIsBeyondChance) {
     const shown_filter empty{any_filter(params_of(layout))};
     std::uint64_t in = 0;
     // Half of the keys are random; the other half hit a quarter of the blocks.
-    for (std::uint64_t i = 0; in < keys / 2; ++i) {
+    for (std::uint64_t i = 0; in < all_keys / 2; ++i) {
       const std::string key = std::to_string(i);
       if (i % 2 != 0 && empty.places_of(key).front().cell > empty.cells() / 4) continue;
       filter.insert(key);
@@ -192,8 +192,8 @@ TEST(Evenness, OfKeysChosenForTheirBlocksIsBeyondChance) {
 TEST(Evenness, OfOneFullBlockAmongThousandsIsBeyondChance) {
   any_filter filter(params_of("split_block512"));
   const shown_filter empty{any_filter(params_of("split_block512"))};
-  for (std::uint64_t i = 0; i < keys / 4; ++i) filter.insert(std::to_string(i));
-  for (std::uint64_t i = keys; i < 100 * keys; ++i) {
+  for (std::uint64_t i = 0; i < all_keys / 4; ++i) filter.insert(std::to_string(i));
+  for (std::uint64_t i = all_keys; i < 100 * all_keys; ++i) {
     const std::string key = std::to_string(i);
     if (empty.places_of(key).front().cell < 512) filter.insert(key);
   }
