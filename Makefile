@@ -4,7 +4,7 @@
 #   make build            build the command, build/release/bloomery; with its page if the tools of make page are there
 #   make check            build and run the unit and model tests; a minute or two after a small change
 #   make test             make lint, all tests with g++, those of files and kernels with sanitizers, fuzz targets
-#   make test-long        also longer forms of the tests, all with sanitizers, libc++, AArch64 in an emulator, Debian 13
+#   make test-long        also longer forms of the tests, sanitizers for all, libc++, AArch64 in an emulator, Debian 13
 #   make test-statistics  compare expected, exact and measured FPR with many lookups; a quarter of an hour
 #   make bench            run the benchmarks, about 20 minutes; results in build/bench/
 #   make bench-quick      benchmark the library only, two minutes
@@ -67,8 +67,8 @@ check:
 	cmake --build --preset dev --target bloomery_tests
 	ctest --preset dev -L '^(unit|model)$$'
 
-# asan uses clang, for the tests of files, formats and kernels; test-long uses it for the others, too. dev uses g++. It
-# runs last because its summary covers all tests.
+# asan uses clang and has the tests of files, formats and kernels; asan-long, in test-long, has the others too. dev uses
+# g++, and runs last because its summary covers all tests.
 test: install-dependencies lint
 	cmake --workflow --preset asan
 	cmake --workflow --preset dev
