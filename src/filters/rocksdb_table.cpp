@@ -22,7 +22,9 @@
 namespace bloomery {
 namespace {
 
+// The size in bytes up to which a filter block is read before its kind is known.
 constexpr std::uint64_t most_unknown_bytes = std::uint64_t{1} << 26;
+
 constexpr std::string_view policy_name = "rocksdb.BuiltinBloomFilter";
 constexpr std::string_view full_filter = "fullfilter.";        // one filter per table
 constexpr std::string_view partitions = "partitionedfilter.";  // an index of filters
