@@ -64,10 +64,29 @@ std::string with_painted_warning(const std::string& text) {
 
 }  // namespace
 
+namespace {
+
+// The salt; if it is not UTF-8, {"base64": ...}.
+nlohmann::ordered_json salt_json(const std::string& salt) {
+  nlohmann::ordered_json text = salt;
+  try {
+    static_cast<void>(text.dump());
+    return text;
+  } catch (const nlohmann::ordered_json::type_error&) {
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(salt.data());
+    return {{"base64", base64_of({bytes, salt.size()}, base64_standard)}};
+  }
+}
+
+}  // namespace
+
 std::string salts_text(std::span<const std::string> salts) {
   std::string text = fmt::format("{} drawn:", salts.size());
-  for (std::size_t i = 0; i < std::min<std::size_t>(2, salts.size()); ++i)
-    text += (i == 0 ? " " : ", ") + printable(salts[i]);
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, salts.size()); ++i) {
+    const nlohmann::ordered_json salt = salt_json(salts[i]);
+    text += (i == 0 ? " " : ", ") +
+            (salt.is_string() ? printable(salts[i]) : "base64 " + salt["base64"].get<std::string>());
+  }
   return text + (salts.size() > 2 ? ", ..." : "");
 }
 
@@ -78,15 +97,7 @@ nlohmann::ordered_json text_or_null(const std::string& text) {
 nlohmann::ordered_json salts_json(std::span<const std::string> salts) {
   if (salts.empty()) return nullptr;
   auto list = nlohmann::ordered_json::array();
-  for (const std::string& salt : salts) {
-    list.emplace_back(salt);
-    try {
-      static_cast<void>(list.back().dump());
-    } catch (const nlohmann::ordered_json::type_error&) {
-      const auto* const bytes = reinterpret_cast<const std::uint8_t*>(salt.data());
-      list.back() = {{"base64", base64_of({bytes, salt.size()}, base64_standard)}};
-    }
-  }
+  for (const std::string& salt : salts) list.push_back(salt_json(salt));
   return list;
 }
 

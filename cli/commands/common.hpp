@@ -28,7 +28,7 @@ void check_locks(const std::string& path);
 /// Untrusted text on one line, safe for a terminal: control characters are shown as \x0A.
 std::string printable(const std::string& text);
 
-/// The number of salts and the first two: "7 drawn: 0.4300, 0.8141, ...".
+/// The number of salts and the first two: "7 drawn: 0.4300, 0.8141, ..."; a salt that is not UTF-8 is in Base64.
 std::string salts_text(std::span<const std::string> salts);
 
 /// The target FPR of a filter if no option states one.
