@@ -1,5 +1,5 @@
-// Fuzz target for the readers of filters of RedisBloom: arbitrary bytes are rejected or give a filter that answers from
-// the bits of the file and survives being written; a changed byte of an accepted dump is noticed.
+// Fuzz target for the readers of filters of RedisBloom and valkey-bloom: arbitrary bytes are rejected or give a filter
+// that answers from the bits of the file and survives being written; a changed byte of an accepted dump is noticed.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/filter_handle.hpp>
@@ -68,7 +68,7 @@ void check_opened(filter_handle& handle, const memory_file& file, std::span<cons
   const filter_facts facts = handle.info(info_depth::bits);
   require(facts.bytes <= rdb::most_expansion * bytes.size(), "memory is limited by the length of the file");
   require(facts.fill->current_fpr >= 0 && facts.fill->current_fpr <= 1, "the FPR is between 0 and 1");
-  const bool is_dump = facts.file->format == "redisbloom";
+  const bool is_dump = facts.file->format != "redisbloom_chunks";
   for (const std::string_view key : keys) {
     const bool found = handle.contains(key);
     if (!is_dump) require(found == chunks_contain(bytes, key), "a key is found if its bits are set in the file");
@@ -76,8 +76,10 @@ void check_opened(filter_handle& handle, const memory_file& file, std::span<cons
   }
   if (facts.layers.empty()) {
     const any_filter filter = import_filter(file.path());
-    for (const std::string_view name : {"redisbloom", "redisbloom_chunks"}) {
-      const std::vector<std::uint8_t> again = written(filter, *formats::find_format(name));
+    for (const std::string_view name : {"redisbloom", "redisbloom_chunks", "valkey_bloom"}) {
+      const formats::format_row& row = *formats::find_format(name);
+      if (row.schemes != filter.parameters().scheme) continue;
+      const std::vector<std::uint8_t> again = written(filter, row);
       const memory_file other(again);
       require(import_filter(other.path(), name) == filter, "a written filter is read with the same bits");
     }
@@ -109,6 +111,61 @@ bytes compressed(const bytes& from) {
   return into;
 }
 
+// Random bits, or the bits of a filter with few keys.
+bytes random_bits(bloomery_fuzz::choices& random, std::size_t size) {
+  bytes words(size, random.often(20) ? 0xFF : 0);
+  for (std::size_t set = random.below(words.size()); set-- > 0;)
+    words[random.below(words.size())] = static_cast<std::uint8_t>(random.below(256));
+  return words;
+}
+
+void append_bytes(bytes& into, const bytes& part) {
+  into.push_back(5);
+  const bytes small = compressed(part);
+  if (small.size() < part.size()) {
+    into.push_back(0xC3);
+    rdb::append_length(into, small.size());
+  }
+  rdb::append_length(into, part.size());
+  const bytes& stored = small.size() < part.size() ? small : part;
+  into.insert(into.end(), stored.begin(), stored.end());
+}
+
+void spoil_and_seal(bytes& dump, bloomery_fuzz::choices& random) {
+  dump.insert(dump.end(), {0, 10, 0});
+  if (random.often(30)) dump[random.below(std::min<std::size_t>(dump.size(), 200))] ^= 1u << random.below(8);
+  formats::append(dump, rdb::crc64(0, dump));
+}
+
+bytes made_for_valkey(bloomery_fuzz::choices& random, std::size_t max_size) {
+  bytes dump = {7, 0x81, 0x6E, 0x5A, 0x28, 0x99, 0xF9, 0x6D, 0xAC, 0x01};
+  const auto integer = [&](std::uint64_t number) {
+    dump.push_back(2);
+    rdb::append_length(dump, number);
+  };
+  const std::size_t layers = random.often(60) ? 1 : 2 + random.below(3);
+  integer(layers);
+  integer(random.below(4));
+  for (const double number : {std::exp2(-1.0 - static_cast<double>(random.below(15))), 0.5}) {
+    dump.push_back(4);
+    formats::append(dump, number);
+  }
+  integer(1);
+  for (std::size_t i = 0; i < layers; ++i) {
+    const bytes bits = random_bits(random, 1 + random.below(max_size / 8));
+    bytes layer = {1};
+    formats::append(layer, std::uint64_t{bits.size()});
+    formats::append(layer, static_cast<std::uint32_t>(1 + random.below(20)));
+    for (int j = 0; j < 32; ++j) layer.push_back(static_cast<std::uint8_t>(random.below(256)));
+    layer.insert(layer.end(), bits.begin(), bits.end());
+    append_bytes(dump, layer);
+    integer(1 + random.below(1000));
+  }
+  integer(1);
+  spoil_and_seal(dump, random);
+  return dump;
+}
+
 bytes made(bloomery_fuzz::choices& random, std::size_t max_size) {
   const bool is_dump = random.often(60);
   const std::size_t layers = random.often(60) ? 1 : 2 + random.below(3);
@@ -136,9 +193,7 @@ bytes made(bloomery_fuzz::choices& random, std::size_t max_size) {
     const double target = std::exp2(-1.0 - static_cast<double>(random.below(15)));
     const double bits_per_key = -std::log(target) / 0.480453013918201;
     const auto probes = static_cast<std::uint32_t>(std::ceil(0.693147180559945 * bits_per_key));
-    bytes words(8 * (1 + random.below(max_size / 64)), random.often(20) ? 0xFF : 0);
-    for (std::size_t set = random.below(words.size()); set-- > 0;)
-      words[random.below(words.size())] = static_cast<std::uint8_t>(random.below(256));
+    const bytes words = random_bits(random, 8 * (1 + random.below(max_size / 64)));
     if (is_dump) {
       integer(capacity);
       floating(target);
@@ -146,15 +201,7 @@ bytes made(bloomery_fuzz::choices& random, std::size_t max_size) {
       floating(bits_per_key);
       integer(8 * words.size());
       integer(0);
-      head.push_back(5);
-      const bytes small = compressed(words);
-      if (small.size() < words.size()) {
-        head.push_back(0xC3);
-        rdb::append_length(head, small.size());
-      }
-      rdb::append_length(head, words.size());
-      const bytes& stored = small.size() < words.size() ? small : words;
-      head.insert(head.end(), stored.begin(), stored.end());
+      append_bytes(head, words);
       integer(1);
     } else {
       for (const std::uint64_t number : {words.size(), 8 * words.size(), std::size_t{1}}) formats::append(head, number);
@@ -167,9 +214,10 @@ bytes made(bloomery_fuzz::choices& random, std::size_t max_size) {
     }
   }
   head.insert(head.end(), bits.begin(), bits.end());
-  if (is_dump) head.insert(head.end(), {0, 10, 0});
-  if (random.often(30)) head[random.below(std::min<std::size_t>(head.size(), 200))] ^= 1u << random.below(8);
-  if (is_dump) formats::append(head, rdb::crc64(0, head));
+  if (is_dump)
+    spoil_and_seal(head, random);
+  else if (random.often(30))
+    head[random.below(std::min<std::size_t>(head.size(), 200))] ^= 1u << random.below(8);
   return head;
 }
 
@@ -179,7 +227,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const memory_file file({data, size});
   const file_format* recognized = nullptr;
   works([&] { recognized = recognize_format(file.path()); });
-  if (recognized == nullptr || !recognized->name.starts_with("redisbloom")) return 0;
+  if (recognized == nullptr) return 0;
+  if (!recognized->name.starts_with("redisbloom") && recognized->name != "valkey_bloom") return 0;
   std::unique_ptr<filter_handle> handle;
   if (works([&] { handle = open_filter(file.path()); })) check_opened(*handle, file, {data, size});
   return 0;
@@ -189,7 +238,8 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
                                                unsigned seed) {
   bloomery_fuzz::choices random(seed);
   if (random.often(50)) {
-    const bytes whole = made(random, std::min<std::size_t>(max_size, 4096));
+    const auto make = random.often(40) ? made_for_valkey : made;
+    const bytes whole = make(random, std::min<std::size_t>(max_size, 4096));
     if (whole.size() <= max_size) {
       std::copy(whole.begin(), whole.end(), data);
       return whole.size();

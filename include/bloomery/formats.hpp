@@ -27,8 +27,8 @@ struct file_format {
   bool has_metadata;         ///< a file may contain the user's own bytes
 };
 
-/// All formats: guava, spark, dcso, bits_and_blooms, redisbloom, redisbloom_chunks, datasketches, leveldb, rocksdb,
-/// perl, and those that the program added (added_formats.hpp).
+/// All formats: guava, spark, dcso, bits_and_blooms, redisbloom, redisbloom_chunks, valkey_bloom, datasketches,
+/// leveldb, rocksdb, perl, and those that the program added (added_formats.hpp).
 ///
 /// Example:
 ///     for (const file_format& format : file_formats()) assert(find_file_format(format.name) == &format);
@@ -45,8 +45,8 @@ const file_format* find_file_format(std::string_view name) noexcept;
 std::string file_format_names();
 
 /// The format of a file, found by its content; null for files of bloomery, for unknown files and for those of formats
-/// leveldb and rocksdb. Only redisbloom has a long signature, but each format determines the length of the file from
-/// numbers in its first bytes.
+/// leveldb and rocksdb. Only redisbloom and valkey_bloom have a long signature, but each format determines the length
+/// of the file from numbers in its first bytes.
 /// @throws error  not_found, not_permitted, not_a_filter (a directory), io
 ///
 /// Example:

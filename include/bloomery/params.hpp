@@ -71,8 +71,8 @@ struct key_log_id {
   friend bool operator==(const key_log_id&, const key_log_id&) = default;
 };
 
-/// A salt per probe, as drawn by a system whose hashes have random salts (scheme perl). They replace the salts that the
-/// seed selects, so the seed is 0.
+/// Salts, as drawn by a system whose hashes have random ones: a salt per probe (scheme perl), or one of 32 bytes
+/// (scheme valkey_bloom). They replace the salts that the seed selects, so the seed is 0.
 ///
 /// Example:
 ///     const std::vector<std::string> drawn = {"0.482176318740254", "0.0913", "0.77"};

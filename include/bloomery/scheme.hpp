@@ -28,10 +28,16 @@ struct scheme_bits {
   std::span<const std::uint64_t> lines = {};     ///< the number of lines with 0, 1, ... scheme::line_bits set bits
 };
 
-/// The choice among the hashes of a scheme: a seed, or a salt per probe (params::seed, params::salts()).
+/// The choice among the hashes of a scheme: a seed, or salts (params::seed, params::salts()).
 struct hash_choice {
   std::uint64_t seed = 0;
-  std::span<const std::string> salts = {};  ///< if not empty, one per probe, and the seed is 0
+  std::span<const std::string> salts = {};  ///< if not empty, as scheme::salts states, and the seed is 0
+};
+
+/// The salts that a scheme accepts.
+struct salt_shape {
+  std::uint32_t count = 0;  ///< 0: one per probe
+  std::uint32_t bytes = 0;  ///< the length of each; 0: any up to salt_list::longest
 };
 
 /// The rule of one system. Cells are numbered as everywhere in bloomery (byte x>>3, mask 1<<(x&7)). If the other system
@@ -48,7 +54,7 @@ struct scheme {
   void (*check)(const geometry& g);
 
   /// Writes the g.probes cells of `key` to `out`. `choice` selects the hashes if the system supports that (salts of
-  /// perl; the seed of spark2, datasketches and bloom_filters); other schemes ignore it.
+  /// perl and valkey_bloom; the seed of spark2, datasketches and bloom_filters); other schemes ignore it.
   void (*positions)(std::string_view key, const geometry& g, const hash_choice& choice, std::uint64_t* out);
 
   /// Expected FPR at n keys. The accuracy depends on the system's hashing:
@@ -59,7 +65,8 @@ struct scheme {
   ///   guava, guava32, spark, spark2
   ///                 includes the effect of double hashing, about 6 n / m^2: within 20% from 1000 bits, 50% at 128;
   ///                 guava32 and spark also that no key has a bit beyond 2^31; below 1e-4 a factor of 2
-  ///   redisbloom    includes double hashing and steps that return to the first bit: within 20% from 1000 bits
+  ///   redisbloom, valkey_bloom
+  ///                 includes double hashing and steps that return to the first bit: within 20% from 1000 bits
   ///   datasketches  the same, with effects that are smaller than those of guava unless m is a power of two: within 30%
   ///   bloom_filters, bloomfilter_js
   ///                 includes keys whose hashes are equal modulo m: within 5% from 64 bits; beyond 2^30 bits up to 9%
@@ -75,7 +82,7 @@ struct scheme {
   ///   python, perl  exact for independent probes: (fraction of hashes that select a set bit)^k
   ///   bits_and_blooms  (fraction of bits set)^k
   ///   dcso          the same for odd m; for even m up to 2^27 bits from the bits of each group
-  ///   guava, guava32, spark, spark2, redisbloom, datasketches, bloom_filters, bloomfilter_js
+  ///   guava, guava32, spark, spark2, redisbloom, valkey_bloom, datasketches, bloom_filters, bloomfilter_js
   ///                 the same, plus the effect of double hashing at the number of keys that the bits suggest
   ///   pharo         exact for a uniform 32-bit hash: tries all 2^32 values, about 0.1 s per probe;
   ///                 from 16 probes on, an evenly spaced sample of them
@@ -103,12 +110,15 @@ struct scheme {
   /// Whether the system counts the bits of a byte from the top: its bit x is cell x ^ 7.
   bool from_top = false;
 
-  /// The salt of a probe, counted from 0, that a seed selects. Null: the hashes have no salts.
-  std::string (*salt_for)(std::uint64_t seed, std::uint32_t probe) = nullptr;
+  /// The salt with this number, counted from 0, that a seed selects. Null: the hashes have no salts.
+  std::string (*salt_for)(std::uint64_t seed, std::uint32_t number) = nullptr;
+
+  salt_shape salts = {};
 };
 
 /// All schemes: guava, guava32, spark, spark2, dcso, bits_and_blooms, pharo, python, perl, redisbloom, datasketches,
-/// bloom_filters, bloomfilter_js, leveldb, rocksdb, rocksdb_4. WebAssembly has guava, guava32, pharo, python and perl.
+/// bloom_filters, bloomfilter_js, leveldb, rocksdb, rocksdb_4, valkey_bloom. WebAssembly has guava, guava32, pharo,
+/// python and perl.
 std::span<const scheme> schemes() noexcept;
 
 /// The scheme with this name, or null.

@@ -41,7 +41,7 @@ class Filter(_Mergeable):
     :param keys: ``bytes`` (also takes str and int), or ``int`` for 64-bit integers
     :param layout: split_block, split_block512, blocked, blocked_page or classic; None: chosen for `prefer`
     :param scheme: bits as in another system: guava, guava32, spark, spark2, dcso, bits_and_blooms, pharo, python, perl,
-        redisbloom, datasketches, bloom_filters, bloomfilter_js, leveldb, rocksdb or rocksdb_4
+        redisbloom, datasketches, bloom_filters, bloomfilter_js, leveldb, rocksdb, rocksdb_4 or valkey_bloom
     :param hash: xxh3_64, xxh3, mix, murmur3, siphash or xxh64; None: the default of the layout
     :param secret: 16 bytes for siphash, if untrusted parties choose keys. A file does not contain the secret
     :param prefer: "speed" or "memory"

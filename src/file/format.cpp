@@ -88,11 +88,11 @@ bool salts_fit(const params& p) {
   const bool lengths_fit = std::all_of(salts.begin(), salts.end(),
                                        [](const std::string& salt) { return salt.size() <= salt_list::longest; });
   return salts.empty() ? !std::holds_alternative<salt_list>(p.extra)
-                       : lengths_fit && salts.size() == p.geometry.probes && p.seed == 0 && !p.scheme.empty() &&
+                       : lengths_fit && salts.size() <= max_probes && p.seed == 0 && !p.scheme.empty() &&
                              bytes_of_salts(p).size() <= salt_list::most_bytes;
 }
 
-constexpr const char* salts_expected = "one for each probe of a scheme, and seed 0";
+constexpr const char* salts_expected = "1 to 255 of a scheme, and seed 0";  // complete() knows those of the scheme
 
 // Refuses params that decode() would refuse.
 void check_writable(const params& p) {

@@ -132,8 +132,9 @@ class foreign_layers final : public container_handle {
 std::unique_ptr<filter_handle> open_foreign_layers(const std::string& path, std::string_view format) {
   const foreign_file file(path, format);
   if (file.found.layers == 1) return nullptr;
-  check_known(file.found.parameters, path);
-  return std::make_unique<foreign_layers>(file.read_layers(),
+  std::vector<formats::stored_layer> layers = file.read_layers();
+  for (const formats::stored_layer& layer : layers) check_known(layer.parameters, path);
+  return std::make_unique<foreign_layers>(std::move(layers),
                                           file_facts{.bytes = file.bytes(), .format = std::string(file.row->name)});
 }
 

@@ -137,6 +137,7 @@ extern const format_row dcso_row;
 extern const format_row bits_and_blooms_row;
 extern const format_row redisbloom_row;
 extern const format_row redisbloom_chunks_row;
+extern const format_row valkey_bloom_row;
 extern const format_row datasketches_row;
 extern const format_row leveldb_row;
 extern const format_row rocksdb_row;
@@ -161,6 +162,9 @@ const format_row* recognize(const head& file) noexcept;
 
 /// Whether a scheme is among those of a format, as in format_row::schemes.
 bool has_scheme(std::string_view schemes, std::string_view scheme) noexcept;
+
+/// Stores the salts of a filter, unless seed 0 selects the same ones. Requires p.scheme, of a scheme with salts.
+void set_salts(params& p, std::vector<std::string> salts);
 
 /// A number of a file, for messages: "0.01", "1e+300".
 std::string text_of(double number);

@@ -1,6 +1,8 @@
 // Table of the formats of other systems, with the checks that their readers share.
 #include "formats/format_row.hpp"
 
+#include <bloomery/scheme.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -42,8 +44,8 @@ void head::check_length(std::uint64_t bits_at, std::uint64_t words, bool has_met
 
 std::span<const format_row> format_rows() noexcept {
   static const format_row rows[] = {
-      guava_row,   spark_row,   dcso_row, bits_and_blooms_row, redisbloom_row, redisbloom_chunks_row, datasketches_row,
-      leveldb_row, rocksdb_row, perl_row,
+      guava_row,        spark_row,        dcso_row,    bits_and_blooms_row, redisbloom_row, redisbloom_chunks_row,
+      valkey_bloom_row, datasketches_row, leveldb_row, rocksdb_row,         perl_row,
   };
   return rows;
 }
@@ -76,6 +78,14 @@ bool has_scheme(std::string_view schemes, std::string_view scheme) noexcept {
     rest.remove_prefix(std::min(comma + 2, rest.size()));
   }
   return false;
+}
+
+void set_salts(params& p, std::vector<std::string> salts) {
+  const auto salt_for = find_scheme(p.scheme)->salt_for;
+  std::uint32_t number = 0;
+  const bool are_of_seed_0 =
+      std::all_of(salts.begin(), salts.end(), [&](const std::string& salt) { return salt == salt_for(0, number++); });
+  if (!are_of_seed_0) p.extra = salt_list{std::move(salts)};
 }
 
 std::string text_of(double number) {

@@ -30,8 +30,6 @@ constexpr std::uint64_t most_bits = std::uint64_t{1} << 32;  // of the scheme
 constexpr std::uint64_t most_keys = std::uint64_t{1} << 53;  // beyond, doubles are not exact
 constexpr std::uint8_t head_of_network_order[] = {'p', 's', 't', '0', 5, 11};
 
-std::string salt_of_seed_0(std::uint32_t probe) { return find_scheme("perl")->salt_for(0, probe); }
-
 // ---- reading --------------------------------------------------------------------------------------------------------
 
 // Perl's numbers can be doubles.
@@ -83,12 +81,8 @@ std::vector<stored_layer> read_layers(const head& file, std::span<const std::uin
   const auto blankvec = object.bytes("blankvec");
   if (!std::equal(blankvec.begin(), blankvec.end(), std::begin(blank), std::end(blank)))
     file.refuse("blankvec", "4 zero bytes", "other bytes");
-  bool are_of_seed_0 = true;
-  for (std::uint32_t i = 0; i < salts.size(); ++i) are_of_seed_0 = are_of_seed_0 && salts[i] == salt_of_seed_0(i);
-  if (!are_of_seed_0) {
-    check_salts(file, salts);
-    p.extra = salt_list{std::move(salts)};
-  }
+  check_salts(file, salts);
+  set_salts(p, std::move(salts));
 
   const auto filter = object.bytes("filter");
   if (filter.size() != bytes_for(p.geometry.bits)) {

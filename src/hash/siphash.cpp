@@ -69,17 +69,24 @@ std::uint64_t short_word(const char* bytes, std::size_t count) noexcept {
   return word;
 }
 
-template <int c, int d, std::size_t output_bytes>
-[[gnu::always_inline]] inline siphash_result<output_bytes> hash_of(std::string_view bytes,
-                                                                   const secret_key& key) noexcept {
-  state s = keyed<output_bytes>(key);
+// The bytes to the end of the input, and its length. `before` is the length of what was taken before: whole words.
+template <int c>
+[[gnu::always_inline]] inline void take_rest(state& s, std::string_view bytes, std::size_t before = 0) noexcept {
   const std::size_t whole = bytes.size() / 8 * 8;
   for (std::size_t at = 0; at < whole; at += 8) {
     std::uint64_t word;
     std::memcpy(&word, bytes.data() + at, sizeof word);
     s.take<c>(word);
   }
-  s.take<c>(short_word(bytes.data() + whole, bytes.size() - whole) | std::uint64_t{bytes.size()} << 56);
+  const std::uint64_t length = before + bytes.size();
+  s.take<c>(short_word(bytes.data() + whole, bytes.size() - whole) | length << 56);
+}
+
+template <int c, int d, std::size_t output_bytes>
+[[gnu::always_inline]] inline siphash_result<output_bytes> hash_of(std::string_view bytes,
+                                                                   const secret_key& key) noexcept {
+  state s = keyed<output_bytes>(key);
+  take_rest<c>(s, bytes);
   return finished<d, output_bytes>(s);
 }
 
@@ -101,6 +108,14 @@ siphash_result<output_bytes> siphash(std::string_view bytes, const secret_key& k
 template siphash_result<16> siphash<1, 3, 16>(std::string_view, const secret_key&) noexcept;
 template siphash_result<16> siphash<2, 4, 16>(std::string_view, const secret_key&) noexcept;
 template siphash_result<8> siphash<2, 4, 8>(std::string_view, const secret_key&) noexcept;
+
+std::uint64_t siphash_of_rust_slice(std::string_view bytes, const secret_key& key) noexcept {
+  state s = keyed<8>(key);
+  const std::uint64_t length = bytes.size();
+  s.take<1>(length);
+  take_rest<1>(s, bytes, sizeof length);
+  return finished<3, 8>(s);
+}
 
 }  // namespace hashes
 

@@ -21,4 +21,8 @@ using siphash_result = std::conditional_t<output_bytes == 16, key_hash, std::uin
 template <int c, int d, std::size_t output_bytes>
 siphash_result<output_bytes> siphash(std::string_view bytes, const secret_key& key) noexcept;
 
+/// SipHash-1-3 of a slice of bytes as Rust hashes it: of its length as a word of eight bytes, and then of its bytes.
+/// [trait Hash of Rust's standard library, for [u8], on a processor of 64 bits]
+std::uint64_t siphash_of_rust_slice(std::string_view bytes, const secret_key& key) noexcept;
+
 }  // namespace bloomery::hashes

@@ -41,22 +41,25 @@ const scheme& scheme_of(const params& p) {
   return *row;
 }
 
-// Salts replace the hashes that a seed selects, so there is one per probe, and no seed. Requires a geometry.
+// Salts replace the hashes that a seed selects, so there is no seed. Requires a geometry.
 void check_salts(const params& p) {
   const auto salts = p.salts();
   if (!std::holds_alternative<salt_list>(p.extra)) return;
-  const auto refuse = [](const char* what, std::string expected, std::string found) {
-    throw error(errc::invalid_argument, {what, "salts", std::move(expected), std::move(found), hint::none});
+  const auto refuse = [](std::string what, std::string expected, std::string found) {
+    throw error(errc::invalid_argument, {std::move(what), "salts", std::move(expected), std::move(found), hint::none});
   };
   const scheme* const row = find_scheme(p.scheme);
   if (row == nullptr || row->salt_for == nullptr)
     refuse("these hashes have no salts", "a scheme with salts, such as perl", "'" + p.layout + p.scheme + "'");
-  if (salts.size() != p.geometry.probes)
-    refuse("the filter has a salt for each probe", std::to_string(p.geometry.probes) + " salts",
-           std::to_string(salts.size()));
+  const auto [count, length] = row->salts;
+  if (salts.size() != (count == 0 ? p.geometry.probes : count))
+    refuse(count == 0 ? "the filter has a salt for each probe" : "number of salts of scheme " + p.scheme,
+           std::to_string(count == 0 ? p.geometry.probes : count) + " salts", std::to_string(salts.size()));
   if (p.seed != 0) refuse("salts replace a seed", "seed 0", std::to_string(p.seed));
   std::size_t bytes = 0;
   for (const std::string& salt : salts) {
+    if (length != 0 && salt.size() != length)
+      refuse("length of a salt of scheme " + p.scheme, std::to_string(length) + " bytes", std::to_string(salt.size()));
     if (salt.size() > salt_list::longest)
       refuse("a salt is too long", "at most 255 bytes", std::to_string(salt.size()));
     bytes += 1 + salt.size();

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <vector>
 
 namespace bloomery {
 
@@ -35,6 +36,7 @@ std::span<const scheme> schemes() noexcept {
     leveldb_scheme,
     rocksdb_scheme,
     rocksdb_4_scheme,
+    valkey_bloom_scheme,
 #endif
   };
   return table;
@@ -98,20 +100,43 @@ std::uint64_t keys_of(const geometry& g, const scheme_bits& seen) {
       std::llround(layouts::classic::keys_from_zeros(g, std::max<std::uint64_t>(clear, 1))));
 }
 
-// A key whose bits are the same progression h1 + i h2 modulo m, shifted by s steps in either direction or reversed,
-// sets k - s of the k bits at once. For each s this holds for two of m^2 keys. The part already counted by the formula
-// for independent bits, where such a key sets exactly one bit or none, is subtracted.
-double with_double_hashing(long double rate, const geometry& g, std::uint64_t keys, long double share) {
+namespace {
+
+// The number of common bits of a key and each kind of other key that has the same progression h1 + i h2 modulo m,
+// shifted by some steps in either direction, or reversed. Of m^2 keys, one is of each kind.
+std::vector<std::uint32_t> shared_bits(std::uint32_t k, second_bit second) {
+  const bool has_step = second == second_bit::step && k > 1;
+  const auto steps = static_cast<std::int64_t>(k);
+  const auto is_of = [&](std::int64_t i) { return i >= 0 && i < steps && !(has_step && i == 1); };
+  std::vector<std::uint32_t> shared;
+  for (std::int64_t shift = 1 - steps; shift < steps; ++shift) {
+    std::uint32_t same = 0, reversed = 0;
+    for (std::int64_t i = 0; i < steps; ++i) {
+      same += is_of(i) && is_of(i + shift) ? 1 : 0;
+      reversed += is_of(i) && is_of(steps - 1 + shift - i) ? 1 : 0;
+    }
+    shared.push_back(has_step && same > 0 ? same + 1 : same);  // equal steps are equal second bits
+    shared.push_back(reversed);
+  }
+  return shared;
+}
+
+}  // namespace
+
+// The part already counted by the formula for independent bits, where such a key sets exactly one bit or none, is
+// subtracted.
+double with_double_hashing(long double rate, const geometry& g, std::uint64_t keys, long double share,
+                           second_bit second) {
   if (keys == 0) return static_cast<double>(rate);
   const auto m = static_cast<long double>(g.bits);
   const auto n = static_cast<long double>(keys);
   const std::uint32_t k = g.probes;
   const long double fill = -std::expm1(n * k * std::log1p(-1 / m));
   const long double all = std::pow(fill, static_cast<long double>(k));
-  long double rest = 1;
   long double sum = 0;
-  for (std::uint32_t s = 0; s < k; ++s, rest *= fill) {
-    sum += (s == 0 ? 2 : 4) * (rest - all * (1 + (k - s) * (1 / fill - 1)));
+  for (const std::uint32_t shared : shared_bits(k, second)) {
+    const long double rest = std::pow(fill, static_cast<long double>(k - shared));
+    sum += rest - all * (1 + shared * (1 / fill - 1));
   }
   return static_cast<double>(rates::either(rate, std::clamp(share * n / (m * m) * sum, 0.0L, 1.0L)));
 }
@@ -119,14 +144,14 @@ double with_double_hashing(long double rate, const geometry& g, std::uint64_t ke
 // A step of order t in the integers modulo m, of which there are phi(t) for each divisor t of m, selects t bits. With
 // another step of order u, it selects the least common multiple of t and u.
 double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys, long double share,
-                         std::uint64_t order) {
+                         std::uint64_t order, second_bit second) {
   if (keys == 0) return static_cast<double>(rate);
   const auto m = static_cast<long double>(g.bits);
   const long double fill = -std::expm1(static_cast<long double>(keys) * g.probes * std::log1p(-1 / m));
   const long double all = std::pow(fill, static_cast<long double>(g.probes));
   long double sum = 0;
   for (std::uint32_t t = 1; t < g.probes && t <= g.bits; ++t) {
-    const std::uint64_t bits = std::lcm(t, order);
+    const std::uint64_t bits = std::lcm(t, order) + (second == second_bit::step ? 1 : 0);
     if (g.bits % t != 0 || bits >= g.probes) continue;
     std::uint32_t steps = 0;
     for (std::uint32_t i = 1; i <= t; ++i) steps += std::gcd(i, t) == 1 ? 1 : 0;
@@ -135,14 +160,14 @@ double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys
   return static_cast<double>(rates::either(rate, std::clamp(share * sum / m, 0.0L, 1.0L)));
 }
 
-double with_progressions(long double rate, const geometry& g, std::uint64_t keys) {
+double with_progressions(long double rate, const geometry& g, std::uint64_t keys, second_bit second) {
   long double share = 1;
   if (!std::has_single_bit(g.bits)) {
     const long double probes = static_cast<long double>(keys) * g.probes;
     const long double fill = -std::expm1(probes * std::log1p(-1 / static_cast<long double>(g.bits)));
     share = fill * std::min(1.0L, 8.6L / g.probes);
   }
-  return with_short_cycles(with_double_hashing(rate, g, keys, share), g, keys, share);
+  return with_short_cycles(with_double_hashing(rate, g, keys, share, second), g, keys, share, 1, second);
 }
 
 double remainder_rate(const geometry& g, std::uint64_t keys, std::uint64_t hashes) {

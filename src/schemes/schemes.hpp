@@ -24,6 +24,7 @@ extern const scheme bloomfilter_js_scheme;
 extern const scheme leveldb_scheme;
 extern const scheme rocksdb_scheme;
 extern const scheme rocksdb_4_scheme;
+extern const scheme valkey_bloom_scheme;
 
 /// @throws error  invalid_argument: no bits, or probes outside 1 .. 255; too_large: more than `most_bits`
 void check_scheme_geometry(const geometry& g, std::uint64_t most_bits);
@@ -49,23 +50,31 @@ double independent_current_fpr(const geometry& g, const scheme_bits& seen);
 /// Number of keys that leave about as many bits clear.
 std::uint64_t keys_of(const geometry& g, const scheme_bits& seen);
 
+/// The second bit of a key whose bits are h1 + i h2 modulo m, i = 0 .. k - 1.
+enum class second_bit : std::uint8_t {
+  in_progression,  ///< h1 + h2
+  step,            ///< h2
+};
+
 /// `rate`, and what double hashing (bits h1 + i h2 modulo m) adds to the rate of independent probes: about 6 n / m^2 at
 /// a fill ratio of 1/2.
 /// @param share  of the progressions that stay the same modulo m, because no sum leaves the range of the hashes
-double with_double_hashing(long double rate, const geometry& g, std::uint64_t keys, long double share = 1);
+double with_double_hashing(long double rate, const geometry& g, std::uint64_t keys, long double share = 1,
+                           second_bit second = second_bit::in_progression);
 
 /// `rate`, and what steps h2 add that return to the first bit in fewer than k steps: such a key has fewer bits.
 /// @param share  of these steps
 /// @param order  of a second step modulo m, which is sometimes added to a position of the key
 double with_short_cycles(long double rate, const geometry& g, std::uint64_t keys, long double share = 1,
-                         std::uint64_t order = 1);
+                         std::uint64_t order = 1, second_bit second = second_bit::in_progression);
 
 /// `rate`, and what sums h1 + i h2 add that are reduced modulo 2^63 or 2^64, and then modulo m. If m is a power of two,
 /// the positions of a key are a progression, whatever its sums: a step may return to the first bit in fewer than k
 /// steps, and another key may have nearly the same progression. Otherwise, each sum that leaves the range shifts the
 /// rest of the progression, so that only a part of it repeats. Measured for 2^64: 0.26, 0.5 and 0.64 of the effect at
 /// fill ratios of 1/4, 1/2 and 3/4 with 8 probes; 0.3, 0.22 and 0.17 at 1/2 with 14, 20 and 30 probes.
-double with_progressions(long double rate, const geometry& g, std::uint64_t keys);
+double with_progressions(long double rate, const geometry& g, std::uint64_t keys,
+                         second_bit second = second_bit::in_progression);
 
 /// Expected FPR at n keys for k independent probes `hash % m` with `hashes` equally likely hashes. If m is not small
 /// compared to their number, the lower `hashes` mod m bits are selected noticeably more often, which increases the FPR

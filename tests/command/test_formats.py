@@ -26,8 +26,8 @@ FILES = {
     "bits_and_blooms_json": ("bits_and_blooms_json", "bits_and_blooms", 2876, 7, 0),
 }
 
-FORMATS = ", ".join(("guava", "spark", "dcso", "bits_and_blooms", "redisbloom", "redisbloom_chunks", "datasketches",
-                     "leveldb", "rocksdb", "perl", "bloom_filters", "bloomfilter_js", "bits_and_blooms_json"))
+FORMATS = ", ".join(("guava", "spark", "dcso", "bits_and_blooms", "redisbloom", "redisbloom_chunks", "valkey_bloom",
+                     "datasketches", "leveldb", "rocksdb", "perl", "bloom_filters", "bloomfilter_js", "bits_and_blooms_json"))
 
 
 def recorded(name: str) -> bytes:

@@ -28,7 +28,7 @@ class InfoBuild(CommandTest):
         self.assertRegex(facts["compiler"], r"^(g\+\+|clang) \d+")
         self.assertEqual(facts["layouts"], LAYOUTS)
         self.assertEqual(facts["hashes"], ["xxh3_64", "xxh3", "mix", "identity", "murmur3", "siphash", "xxh64"])
-        self.assertEqual(facts["schemes"], ["guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom", "datasketches", "bloom_filters", "bloomfilter_js", "leveldb", "rocksdb", "rocksdb_4"])
+        self.assertEqual(facts["schemes"], ["guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom", "datasketches", "bloom_filters", "bloomfilter_js", "leveldb", "rocksdb", "rocksdb_4", "valkey_bloom"])
         self.assertGreaterEqual(facts["own_cache_bytes"], 1 << 15)
 
     def test_the_cache_is_the_second_level_that_the_system_tells_of(self) -> None:

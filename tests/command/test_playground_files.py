@@ -67,7 +67,7 @@ class Demo(CommandTest):
         sizes = {"capacity": 30, "rate": 0.05}, {"capacity": 30, "bits": 300, "probes": 3, "layout": "classic"}, {"bits": 4096, "rate": 0.01}
         shapes = [
             *({"layout": layout} for layout in ("classic", "blocked", "blocked_page", "split_block", "split_block512", "counting")),
-            *({"scheme": scheme} for scheme in ("guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom", "datasketches", "bloom_filters", "bloomfilter_js", "leveldb", "rocksdb", "rocksdb_4")),
+            *({"scheme": scheme} for scheme in ("guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom", "datasketches", "bloom_filters", "bloomfilter_js", "leveldb", "rocksdb", "rocksdb_4", "valkey_bloom")),
             {},
             {"layout": "classic", "hash": "murmur3", "seed": "7"},
         ]

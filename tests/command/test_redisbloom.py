@@ -1,5 +1,7 @@
-"""Bloom filters of RedisBloom: files that the module wrote (tests/golden/foreign/record_redisbloom.py)."""
+"""Bloom filters of RedisBloom and valkey-bloom: files that the modules wrote, see record_redisbloom.py and
+record_valkey_bloom.py in tests/golden/foreign."""
 
+import base64
 import os
 import unittest
 from pathlib import Path
@@ -12,6 +14,7 @@ HERE = keys(300) + ["Zürich".encode(), "布隆过滤器".encode(), b"a key with
 OTHERS = keys(20_000, "other")
 DUMPS = "redisbloom", "redisbloom_fixed", "redisbloom_sparse", "redisbloom_power"
 LAYERS = "redisbloom_layers", "redisbloom_layers_chunks"
+OF_VALKEY = "valkey_bloom", "valkey_bloom_fixed", "valkey_bloom_sparse", "valkey_bloom_layers"
 
 
 def recorded(name: str) -> bytes:
@@ -21,11 +24,11 @@ def recorded(name: str) -> bytes:
 class Recorded(CommandTest):
     def setUp(self) -> None:
         super().setUp()
-        for name in DUMPS + LAYERS:
+        for name in DUMPS + LAYERS + OF_VALKEY:
             self.write(name, recorded(f"{name}.filter"))
 
     def test_check_answers_as_the_server(self) -> None:
-        for name in DUMPS + LAYERS:
+        for name in DUMPS + LAYERS + OF_VALKEY:
             with self.subTest(name):
                 self.assertEqual(self.bloomery("check", name, stdin=text(HERE)).out, text(HERE))
                 self.assertEqual(self.bloomery("check", name, stdin=text(OTHERS), status=None).out, recorded(f"{name}.positives"))
@@ -38,12 +41,37 @@ class Recorded(CommandTest):
         self.assertEqual(facts["inserted"], 303)
 
     def test_an_imported_filter_takes_keys_and_goes_back(self) -> None:
-        self.bloomery("import", "-q", "redisbloom", "-o", "own")
-        self.bloomery("add", "-q", "own", stdin=b"Madrid\n")
-        self.bloomery("export", "-q", "own", "--to", "redisbloom", "-o", "back")
+        for name in "redisbloom", "valkey_bloom_fixed":
+            with self.subTest(name):
+                self.bloomery("import", "-q", name, "-o", "own")
+                self.bloomery("add", "-q", "own", stdin=b"Madrid\n")
+                self.bloomery("export", "-q", "own", "--to", name.removesuffix("_fixed"), "-o", "back")
 
-        self.assertEqual(self.bloomery("check", "back", stdin=b"Madrid\n").out, b"Madrid\n")
-        self.assertEqual(self.bloomery("info", "--json", "back").json["inserted"], 304)
+                self.assertEqual(self.bloomery("check", "back", stdin=b"Madrid\n").out, b"Madrid\n")
+                self.assertEqual(self.bloomery("info", "--json", "back").json["inserted"], 304)
+
+    def test_filters_of_one_module_are_not_converted_for_the_other(self) -> None:
+        self.bloomery("import", "-q", "valkey_bloom", "-o", "own")
+
+        self.refused("export", "own", "--to", "redisbloom", "-o", "no", says="valkey_bloom")
+        self.refused("import", "--from", "redisbloom", "valkey_bloom", "-o", "no", says="expected MBbloom--, found bloomfltr")
+
+    def test_a_random_seed_of_valkey_is_kept_and_shown(self) -> None:
+        [random] = self.bloomery("info", "--json", "valkey_bloom").json["salts"]
+        fixed = self.bloomery("info", "--json", "valkey_bloom_fixed").json["salts"]
+
+        self.assertEqual(len(base64.b64decode(random["base64"])), 32)
+        self.assertIn(base64.b64decode(random["base64"]), recorded("valkey_bloom.filter"))
+        self.assertIsNone(fixed)
+        self.assertIn(f"salts         1 drawn: base64 {random['base64']}\n", self.bloomery("info", "valkey_bloom").out.decode())
+        self.refused("union", "-o", "no", "valkey_bloom", "valkey_bloom_fixed", says="found salt 1: .* and none")
+
+    def test_layers_of_valkey_share_no_target(self) -> None:
+        facts = self.bloomery("info", "--json", "valkey_bloom_layers").json
+
+        self.assertEqual((facts["layers"], facts["target_rate"], facts["capacity"]), (3, 0.01, 100))
+        positives = len(recorded("valkey_bloom_layers.positives").splitlines())
+        self.assertLess(abs(positives - 20_000 * facts["rate_now"]), 5 * positives**0.5)
 
     def test_a_filter_that_has_grown_is_opened_with_all_layers(self) -> None:
         for name in LAYERS:

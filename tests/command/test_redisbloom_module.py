@@ -12,12 +12,18 @@ from support import CommandTest, text
 from test_redisbloom import HERE, OTHERS
 
 
-class Module(CommandTest):
+class ModuleTest(CommandTest):
+    """Tests of both modules; test_valkey_bloom_module.py runs them with the other one."""
+
+    name = "RedisBloom"
+    variable = "BLOOMERY_TEST_REDISBLOOM"
+    scheme = "redisbloom"  # also the format
+
     @classmethod
     def setUpClass(cls) -> None:
-        module = os.environ.get("BLOOMERY_TEST_REDISBLOOM", "")
+        module = os.environ.get(cls.variable, "")
         if not module:
-            reason = "SKIP RedisBloom: $BLOOMERY_TEST_REDISBLOOM does not name the module"
+            reason = f"SKIP {cls.name}: ${cls.variable} does not name the module"
             print(reason)
             raise unittest.SkipTest(reason)
         cls.server = RedisServer("--loadmodule", os.path.abspath(module))
@@ -35,19 +41,44 @@ class Module(CommandTest):
     def answers_here(self, file: str) -> bytes:
         return self.bloomery("check", file, stdin=text(HERE + OTHERS)).out
 
-    def test_restore_accepts_what_export_writes(self) -> None:
+    def check_restore(self) -> None:
         for options in [], ["-n", 100, "-p", "20%"], ["-n", 400, "-m", 6400, "-k", 5], ["-n", 300, "-m", 64, "-k", 1]:
             with self.subTest(options):
-                self.make_filter("own", HERE, "--scheme", "redisbloom", *(options or ["-n", 400, "-p", "2%"]), status=None)
-                self.bloomery("export", "-q", "own", "--to", "redisbloom", "-o", "theirs")
+                self.make_filter("own", HERE, "--scheme", self.scheme, *(options or ["-n", 400, "-p", "2%"]), status=None)
+                self.bloomery("export", "-q", "own", "--to", self.scheme, "-o", "theirs")
                 with open(self.path("theirs"), "rb") as file:
                     subprocess.run(["redis-cli", "-s", self.server.path, "-x", "RESTORE", "f", "0"], stdin=file, check=True, stdout=subprocess.DEVNULL)
 
                 self.assertEqual(self.answers("f"), self.answers_here("own"))
-                self.assertEqual(self.redis("BF.CARD", "f"), self.bloomery("info", "--json", "own").json["inserted"])
+                inserted = self.bloomery("info", "--json", "own").json["inserted"]
+                self.assertEqual(self.redis("BF.CARD", "f"), self.stated(inserted, options))
                 self.redis("BF.MADD", "f", *OTHERS[:2000])  # it still grows
                 self.assertEqual(self.redis("BF.MEXISTS", "f", *OTHERS[:2000]), [1] * 2000)
                 self.redis("DEL", "f")
+
+    def stated(self, inserted: int, options: list[object]) -> int:
+        """The number of keys that the module states."""
+        return inserted
+
+    def check_dump(self) -> None:
+        for reserve in ["0.01", 400], ["0.001", 5000, "NONSCALING"], ["0.2", 400], ["0.01", 10, "EXPANSION", 1], ["0.01", 20, "EXPANSION", 4]:
+            with self.subTest(reserve):
+                self.redis("DEL", "f")
+                self.redis("BF.RESERVE", "f", *reserve)
+                self.redis("BF.MADD", "f", *HERE)
+                with open(self.path("dump"), "wb") as file:
+                    subprocess.run(["redis-cli", "-s", self.server.path, "--raw", "DUMP", "f"], stdout=file, check=True)
+
+                self.assertEqual(self.answers_here("dump"), self.answers("f"))
+                self.assertEqual(self.bloomery("info", "--json", "dump").json["inserted"], self.redis("BF.CARD", "f"))
+
+
+class Module(ModuleTest):
+    def test_restore_accepts_what_export_writes(self) -> None:
+        self.check_restore()
+
+    def test_redis_cli_writes_files_that_bloomery_reads(self) -> None:
+        self.check_dump()
 
     def test_loadchunk_accepts_what_export_writes(self) -> None:
         self.make_filter("own", HERE, "--scheme", "redisbloom", "-n", 400, "-p", "2%")
@@ -59,18 +90,6 @@ class Module(CommandTest):
             self.redis("BF.LOADCHUNK", "f", at - 73 + len(part) + 1, part)
 
         self.assertEqual(self.answers("f"), self.answers_here("own"))
-
-    def test_redis_cli_writes_files_that_bloomery_reads(self) -> None:
-        for reserve in ["0.01", 400], ["0.001", 5000, "NONSCALING"], ["0.2", 400], ["0.01", 10, "EXPANSION", 1], ["0.01", 20, "EXPANSION", 4]:
-            with self.subTest(reserve):
-                self.redis("DEL", "f")
-                self.redis("BF.RESERVE", "f", *reserve)
-                self.redis("BF.MADD", "f", *HERE)
-                with open(self.path("dump"), "wb") as file:
-                    subprocess.run(["redis-cli", "-s", self.server.path, "--raw", "DUMP", "f"], stdout=file, check=True)
-
-                self.assertEqual(self.answers_here("dump"), self.answers("f"))
-                self.assertEqual(self.bloomery("info", "--json", "dump").json["inserted"], self.redis("BF.CARD", "f"))
 
 
 if __name__ == "__main__":

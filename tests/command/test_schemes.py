@@ -6,7 +6,7 @@ import unittest
 
 from support import CommandTest, keys, text
 
-SCHEMES = ["guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom", "datasketches", "bloom_filters", "bloomfilter_js", "leveldb", "rocksdb", "rocksdb_4"]
+SCHEMES = ["guava", "guava32", "spark", "spark2", "dcso", "bits_and_blooms", "pharo", "python", "perl", "redisbloom", "datasketches", "bloom_filters", "bloomfilter_js", "leveldb", "rocksdb", "rocksdb_4", "valkey_bloom"]
 ANIMALS = b"""dog cat giraffe fly mosquito horse eagle bird bison boar butterfly ant anaconda bear chicken dolphin donkey crow
 crocodile""".split()
 PROBES = b"""badger cow pig sheep bee wolf fox whale shark fish turkey duck dove deer elephant frog falcon goat gorilla

@@ -44,7 +44,7 @@ class Verify(VerifyTest):
                 self.assertEqual(found["bits_set"], int.from_bytes(self.bits_of("g"), "little").bit_count())
 
     def test_tiny_filters_of_other_systems_are_not_called_wrong(self) -> None:
-        for scheme in ("guava", "guava32", "spark2", "redisbloom", "datasketches", "bloom_filters", "bits_and_blooms"):
+        for scheme in ("guava", "guava32", "spark2", "redisbloom", "valkey_bloom", "datasketches", "bloom_filters", "bits_and_blooms"):
             for n in (3, 8, 20):
                 with self.subTest(scheme=scheme, n=n):
                     self.make_filter("tiny", keys(n, scheme), "-n", n, "-p", "3%", "--scheme", scheme)

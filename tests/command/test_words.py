@@ -93,7 +93,7 @@ class Words(CommandTest):
             "build -o f -n 10 -m 1000 --layout x": ", ".join(LAYOUTS),
             "build -o f -n 10 --layout x": ", ".join(LAYOUTS),
             "build -o f -n 10 --hash x": "xxh3_64, xxh3,.*murmur3",
-            "build -o f -n 10 --scheme x": "guava, guava32, spark, spark2, dcso, bits_and_blooms, pharo, python, perl, redisbloom, datasketches, bloom_filters, bloomfilter_js, leveldb, rocksdb, rocksdb_4",
+            "build -o f -n 10 --scheme x": "guava, guava32, spark, spark2, dcso, bits_and_blooms, pharo, python, perl, redisbloom, datasketches, bloom_filters, bloomfilter_js, leveldb, rocksdb, rocksdb_4, valkey_bloom",
             "build -o f -n 10 --hash mix": "integer",
             "build -o f -n 10 --scheme guava --seed 1": "seed",
         })  # fmt: skip

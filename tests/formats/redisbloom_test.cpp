@@ -6,8 +6,8 @@
 #include <bloomery/measure.hpp>
 #include <bloomery/scheme.hpp>
 
-#include "formats/rdb.hpp"
 #include "formats/recorded.hpp"
+#include "formats/sealed_dump.hpp"
 #include "support/test.hpp"
 
 namespace bloomery {
@@ -29,13 +29,6 @@ constexpr recording of_one_layer[] = {{"redisbloom", {4416, 8}, 400, 0.01},
 constexpr const char* of_three_layers[] = {"redisbloom_layers", "redisbloom_layers_chunks"};
 
 constexpr std::size_t footer = 10;  // version of RDB and checksum
-
-// The content with a matching checksum.
-std::string sealed(std::string content) {
-  content.resize(content.size() - 8);
-  const std::uint64_t crc = rdb::crc64(0, {reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
-  return content.append(reinterpret_cast<const char*>(&crc), sizeof crc);
-}
 
 TEST(RedisBloom, DumpsHaveTheParametersOfTheServer) {
   for (const recording& r : of_one_layer) {
@@ -68,7 +61,7 @@ TEST(RedisBloom, DumpsAreWrittenAsTheServerWritesThem) {
     // The server states its own version of RDB; export states an early one, which more servers accept.
     const std::string own = content_of("again.rdb"), theirs = content_of(path);
     EXPECT_EQ(own.substr(0, own.size() - footer), theirs.substr(0, theirs.size() - footer)) << name;
-    EXPECT_EQ(own, sealed(own));
+    EXPECT_EQ(own, sealed_dump(own));
   }
 }
 
@@ -162,11 +155,11 @@ TEST(RedisBloom, NumbersThatContradictEachOtherAreRefused) {
                  {43, "\x51\x41", "number of bits"},
                  {46, "\x0C", "number of bits"},
                  {48, "\x42\x27", "length of the bits"}};
-  ASSERT_EQ(sealed(dump), dump);
+  ASSERT_EQ(sealed_dump(dump), dump);
   for (const auto& change : changes) {
     std::string changed = dump;
     changed.replace(change.at, change.bytes.size(), change.bytes);
-    write_file("changed", sealed(changed));
+    write_file("changed", sealed_dump(changed));
     EXPECT_ERROR(import_filter("changed", "redisbloom"), errc::damaged, change.words);
   }
 }
@@ -174,12 +167,11 @@ TEST(RedisBloom, NumbersThatContradictEachOtherAreRefused) {
 TEST(RedisBloom, OtherVersionsAndHashesAreNamed) {
   std::string dump = content_of(recorded("redisbloom.filter"));
   dump[9] = 3;
-  write_file("version", sealed(dump));
-  EXPECT_ERROR(open_filter("version"), errc::incompatible, "unknown version of the values of RedisBloom");
-
-  dump.replace(2, 8, "\x6E\x5A\x28\x99\xF9\x6D\xAC\x00"s);
-  write_file("valkey", sealed(dump));
-  EXPECT_ERROR(open_filter("valkey"), errc::incompatible, "valkey-bloom");
+  write_file("version", sealed_dump(dump));
+  EXPECT_ERROR(open_filter("version"), errc::incompatible,
+               "unknown version of the values of type MBbloom--: expected 4, found 3");
+  EXPECT_ERROR(import_filter("version", "valkey_bloom"), errc::damaged,
+               "type of the module's value: expected bloomfltr, found MBbloom--");
 
   std::string chunks = content_of(recorded("redisbloom_chunks.filter"));
   chunks[12] = 1;

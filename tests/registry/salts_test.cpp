@@ -105,10 +105,10 @@ TEST(SaltsFile, WithFalseFieldsIsRefused) {
                  {"length of the salts", ~std::uint64_t{0}, 8, 2},
                  {"length of a salt", 8, 8, 2},
                  {"length of a salt", length, at_salts + 4, 5},
-                 {"salts: expected one for each probe", length, 136, 3},
-                 {"salts: expected one for each probe", length, 120, 1},  // a seed
-                 {"none in a filter with salts", length, 192, 5},         // a window
-                 {"none in a filter with salts", length, 208, 5},         // a key log
+                 {"the filter has a salt for each probe: expected 3 salts, found 2", length, 136, 3},
+                 {"salts: expected 1 to 255 of a scheme, and seed 0", length, 120, 1},  // a seed
+                 {"none in a filter with salts", length, 192, 5},                       // a window
+                 {"none in a filter with salts", length, 208, 5},                       // a key log
                  {"reserved bytes", length, at_salts + length, 1},
                  {"reserved bytes", length, 232, 1}};
   for (const auto& change : changes) {

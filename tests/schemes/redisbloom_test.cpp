@@ -42,12 +42,12 @@ TEST(RedisBloomScheme, SizesAsTheServer) {
 }
 
 // The measured FPR of many small filters, each of which has its own keys.
-double measured_rate(const geometry& size, int keys) {
+double measured_rate(const scheme& rule, const geometry& size, int keys) {
   constexpr int filters = 400;
   constexpr int queries = 5000;
   int reported = 0;
   for (int round = 0; round < filters; ++round) {
-    any_filter filter(params{.scheme = "redisbloom", .geometry = size});
+    any_filter filter(params{.scheme = std::string(rule.name), .geometry = size});
     const std::string prefix = std::to_string(round) + '-';
     for (int i = 0; i < keys; ++i) filter.insert("in-" + prefix + std::to_string(i));
     for (int i = 0; i < queries; ++i) reported += filter.may_contain("out-" + prefix + std::to_string(i)) ? 1 : 0;
@@ -57,20 +57,22 @@ double measured_rate(const geometry& size, int keys) {
 
 // Powers of two, modulo which every position is in a progression, and other sizes. Independent probes would have
 // {0.0051, 0.00005, 0.0052, 0.00006, 0.0049, 0.000046}.
-TEST(RedisBloomScheme, RatesCountProgressions) {
+TEST(SchemesOfRedisModules, RatesCountProgressions) {
   const struct {
     geometry size;
     int keys;
     double bound;  // relative
   } cases[] = {{{1024, 8}, 93, 0.05},  {{1024, 14}, 50, 0.2},  {{1088, 8}, 99, 0.05},
                {{1088, 14}, 54, 0.25}, {{3328, 8}, 300, 0.05}, {{3328, 14}, 160, 0.25}};
-  const scheme& rule = *find_scheme("redisbloom");
-  for (const auto& [size, keys, bound] : cases) {
-    const double in_theory = rule.expected_fpr(size, static_cast<std::uint64_t>(keys));
+  for (const char* const name : {"redisbloom", "valkey_bloom"}) {
+    const scheme& rule = *find_scheme(name);
+    for (const auto& [size, keys, bound] : cases) {
+      const double in_theory = rule.expected_fpr(size, static_cast<std::uint64_t>(keys));
 
-    const double measured = measured_rate(size, keys);
+      const double measured = measured_rate(rule, size, keys);
 
-    EXPECT_NEAR(measured / in_theory, 1, bound) << size.bits << " bits, " << size.probes << " probes";
+      EXPECT_NEAR(measured / in_theory, 1, bound) << name << ", " << size.bits << " bits, " << size.probes << " probes";
+    }
   }
 }
 

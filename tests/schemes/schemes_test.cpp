@@ -30,7 +30,7 @@ TEST(Schemes, AreFoundByName) {
 
   EXPECT_EQ(names,
             "guava guava32 spark spark2 dcso bits_and_blooms pharo python perl redisbloom datasketches bloom_filters "
-            "bloomfilter_js leveldb rocksdb rocksdb_4 ");
+            "bloomfilter_js leveldb rocksdb rocksdb_4 valkey_bloom ");
   EXPECT_EQ(find_scheme("fortran"), nullptr);
 }
 
