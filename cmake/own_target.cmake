@@ -14,7 +14,7 @@ function(bloomery_own_target name)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
   # Half of the compile time of these is spent on templates of JSON and of the test framework. A few sources together
   # take it once, and their local names must differ. The preset clang, which clang-tidy uses, compiles each alone.
-  if(BLOOMERY_UNITY AND name MATCHES "^bloomery_(cli_parts|playground_api|playground_tests)$")
+  if(BLOOMERY_UNITY AND name MATCHES "^bloomery_(cli_parts|playground_api|playground_tests|redis_tests|tests)$")
     set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
   endif()
 endfunction()

@@ -22,7 +22,7 @@ namespace {
 
 using namespace bloomery_tests;
 
-constexpr std::size_t present = 10'000;  // keys that are in, followed by as many that are not
+constexpr std::size_t present_keys = 10'000;  // keys that are in, followed by as many that are not
 
 struct kind {
   std::string name;
@@ -33,7 +33,7 @@ any_filter filled(params p) {
   p.capacity = 30'000;
   p.target_fpr = 0.001;
   any_filter filter(complete(std::move(p)));
-  const auto texts = sample_texts(present);
+  const auto texts = sample_texts(present_keys);
   const std::vector<std::string_view> keys(texts.begin(), texts.end());
   filter.insert(keys);
   return filter;
@@ -41,7 +41,7 @@ any_filter filled(params p) {
 
 template <class Fingerprint>
 any_filter sealed_filter() {
-  const auto texts = sample_texts(8 * present);  // for some forty pages
+  const auto texts = sample_texts(8 * present_keys);  // for some forty pages
   const std::vector<std::string_view> keys(texts.begin(), texts.end());
   const scratch_folder folder;
   static_filter<std::string_view, Fingerprint>::build(keys).save(folder / "f");
@@ -59,12 +59,13 @@ std::vector<kind> kinds() {
     all.push_back({name, [name] { return filled({.scheme = name}); }});
   }
   all.push_back({"ribbon9", [] {
-                   const auto texts = sample_texts(8 * present);
+                   const auto texts = sample_texts(8 * present_keys);
                    return any_filter::build_static({}, texts, 9, 1, static_structure::ribbon);
                  }});
   all.push_back({"cascade9", [] {
                    std::vector<std::uint64_t> hash64s;
-                   for (const std::string& text : sample_texts(8 * present)) hash64s.push_back(xxh3_64{}(text).hash64);
+                   for (const std::string& text : sample_texts(8 * present_keys))
+                     hash64s.push_back(xxh3_64{}(text).hash64);
                    cascade_builder builder(hash64s, 9);
                    builder.build({.hash = "xxh3_64"});
                    const scratch_folder folder;
@@ -108,7 +109,7 @@ class PagesOf : public testing::TestWithParam<kind> {
 
 TEST_P(PagesOf, ADamagedFileAnswersEachKeyCorrectlyOrReportsDamage) {
   std::mt19937_64 random(1);
-  const auto texts = sample_texts(2 * present);
+  const auto texts = sample_texts(2 * present_keys);
   std::size_t reported = 0;
   std::size_t answered = 0;
   for (int round = 0; round < 30; ++round) {
@@ -144,7 +145,7 @@ TEST_P(PagesOf, ADamagedFileAnswersEachKeyCorrectlyOrReportsDamage) {
 
 TEST_P(PagesOf, ManyLookupsFindDamageThatNoneOfTheirKeysTouches) {
   std::mt19937_64 random(2);
-  const auto texts = sample_texts(2 * present);
+  const auto texts = sample_texts(2 * present_keys);
   const std::vector<std::string_view> keys(texts.begin(), texts.end());
   std::vector<std::uint64_t> answers(keys.size() / 64 + 1);
   for (int round = 0; round < 5; ++round) {
@@ -176,7 +177,7 @@ TEST_P(PagesOf, CallsThatReadAllBitsReportDamageAnywhere) {
 }
 
 TEST_P(PagesOf, AWholeFileAnswersAsTheFilterItWasSavedFrom) {
-  const auto texts = sample_texts(2 * present);
+  const auto texts = sample_texts(2 * present_keys);
   const std::vector<std::string_view> keys(texts.begin(), texts.end());
   std::vector<std::uint64_t> expected(keys.size() / 64 + 1);
   std::vector<std::uint64_t> answers(keys.size() / 64 + 1);
@@ -255,7 +256,7 @@ TEST(PageCheck, IsLeftOutWithFileCheckHeaderAndThenPresentKeysAreDenied) {
   const any_filter unverified = any_filter::open(folder / "f", {.check = file_check::header});
   std::size_t denied = 0;
 
-  for (const std::string& text : sample_texts(present)) denied += unverified.may_contain(text) ? 0 : 1;
+  for (const std::string& text : sample_texts(present_keys)) denied += unverified.may_contain(text) ? 0 : 1;
 
   EXPECT_GT(denied, 100u);
 }
@@ -321,7 +322,7 @@ TEST(PageCheck, IsSharedByThreads) {
   const any_filter original = filled({.layout = "blocked_page"});
   original.save(folder / "f");
   const any_filter file = any_filter::open(folder / "f", {.check = file_check::on_use});
-  const auto texts = sample_texts(2 * present);
+  const auto texts = sample_texts(2 * present_keys);
   const std::vector<std::string_view> keys(texts.begin(), texts.end());
   std::vector<std::uint64_t> expected(keys.size() / 64 + 1);
   original.may_contain(keys, expected);

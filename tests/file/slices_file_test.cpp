@@ -48,7 +48,7 @@ void insert(layered_filter& filter, std::size_t layer, std::uint64_t key) {
 }
 
 // Two shards: slices of the ages 12, 5 and 0, and one of age 3. Each key is in a slice of its shard, by its number.
-layered_filter small_filter() {
+layered_filter sample_slices() {
   layered_filter result(params_of(2), {layer_of(0, 12), layer_of(0, 5), layer_of(0, 0), layer_of(1, 3)});
   for (std::uint64_t key = 0; key < 400; ++key) {
     const std::uint64_t shard = result.shard_of(mix{}(key));
@@ -59,7 +59,7 @@ layered_filter small_filter() {
 
 TEST(SlicesFile, AnswersAsOneFilterPerSliceAtAnyTime) {
   const scratch_folder folder;
-  small_filter().save(folder / "f");
+  sample_slices().save(folder / "f");
   const layered_filter copy = layered_filter::open(folder / "f");
   const std::unique_ptr<filter_handle> handle = open_filter(folder / "f");
   // The slices of both shards laid end to end, each as a plain filter.
@@ -78,7 +78,7 @@ TEST(SlicesFile, AnswersAsOneFilterPerSliceAtAnyTime) {
     of_age(copy.shard_of(mix{}(key)) == 1 ? 3 : ages[key % 3]).insert(key);
   }
 
-  EXPECT_EQ(copy.layers(), small_filter().layers());
+  EXPECT_EQ(copy.layers(), sample_slices().layers());
   EXPECT_EQ(copy.parameters().copied_at, copied_at);
   EXPECT_EQ(copy.parameters().filter.window(), window_of_milliseconds(window));
   EXPECT_EQ(copy.parameters().metadata, "a note");
@@ -126,7 +126,7 @@ TEST(SlicesFile, GoesByTheSystemsClockAndNeverBeforeTheCopy) {
 }
 
 TEST(SlicesFile, ReportsSlicesAndTheRateOfThoseThatHaveNotExpired) {
-  const std::unique_ptr<filter_handle> handle = make_handle(small_filter());
+  const std::unique_ptr<filter_handle> handle = make_handle(sample_slices());
   const layered_filter& filter = *layered_filter_of(*handle);
   const auto absent_found = [&] {
     std::uint64_t found = 0;
@@ -174,14 +174,14 @@ TEST(SlicesFile, ReportsSlicesAndTheRateOfThoseThatHaveNotExpired) {
 
 TEST(SlicesFile, WithAnyBitFlippedIsRefused) {
   const scratch_folder folder;
-  small_filter().save(folder / "f");
+  sample_slices().save(folder / "f");
 
   expect_flipped_bits_refused(folder / "f");
 }
 
 TEST(SlicesFile, WithFalseFieldsAndCorrectChecksumsIsRefused) {
   const scratch_folder folder;
-  small_filter().save(folder / "f");
+  sample_slices().save(folder / "f");
   constexpr std::size_t second = first_entry + entry, third = first_entry + 2 * entry;
 
   expect_false_fields_refused(
@@ -227,7 +227,7 @@ TEST(SlicesFile, WithFalseFieldsAndCorrectChecksumsIsRefused) {
 
 TEST(SlicesFile, OfAnUnknownVersionNamesTheVersionsThatAreRead) {
   const scratch_folder folder;
-  small_filter().save(folder / "f");
+  sample_slices().save(folder / "f");
   bytes file = read_file(folder / "f");
   EXPECT_EQ(file[8], 2);
   put<std::uint32_t>(file, 8, 3);
@@ -241,14 +241,14 @@ TEST(SlicesFile, OfAnUnknownVersionNamesTheVersionsThatAreRead) {
 
 TEST(SlicesFile, OfAnotherLengthIsRefused) {
   const scratch_folder folder;
-  small_filter().save(folder / "f");
+  sample_slices().save(folder / "f");
 
   expect_other_lengths_refused(folder / "f");
 }
 
 TEST(SlicesFile, IsForLookupsOnlyAndNoScalableFilter) {
   const scratch_folder folder;
-  small_filter().save(folder / "f");
+  sample_slices().save(folder / "f");
 
   EXPECT_ERROR(any_filter::open(folder / "f"), errc::incompatible, "slices of a shared sliding-window filter");
   EXPECT_EQ(code_of([&] { open_filter(folder / "f", {.mode = access::read_write}); }), errc::incompatible);

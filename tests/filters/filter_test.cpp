@@ -18,7 +18,7 @@ using namespace bloomery_tests;
 constexpr std::size_t key_count = 997;  // no multiple of a batch
 
 template <class Key>
-std::vector<Key> keys_of_kind() {
+std::vector<Key> repeated_keys() {
   if constexpr (std::is_same_v<Key, std::uint64_t>) {
     std::mt19937_64 random(1);
     std::vector<Key> keys(key_count);
@@ -93,7 +93,7 @@ TYPED_TEST_SUITE(EveryFilter, combinations, combination_names);
 TYPED_TEST(EveryFilter, IsTheAnyFilterOfItsParametersInBatchesAndOneByOne) {
   using Key = typename TypeParam::key;
   using heap_filter = filter<Key, typename TypeParam::layout, typename TypeParam::hash>;
-  const std::vector<Key> list = keys_of_kind<Key>();
+  const std::vector<Key> list = repeated_keys<Key>();
   const std::span<const Key> keys(list);
   for (const std::uint64_t seed : {0u, 42u}) {
     const auto hash = seeded<typename TypeParam::hash>(seed);
@@ -129,7 +129,7 @@ template <class Key, class Layout, class Hash>
 void expect_the_same_in_every_storage() {
   using heap_filter = filter<Key, Layout, Hash>;
   using mapped_filter = filter<Key, Layout, Hash, mapped_storage>;
-  const std::vector<Key> list = keys_of_kind<Key>();
+  const std::vector<Key> list = repeated_keys<Key>();
   const std::span<const Key> keys(list);
   const scratch_folder folder;
   const Hash hash{42};
@@ -267,7 +267,7 @@ TEST(Filter, WorksInBytesOfTheCallersAndFindsWhatIsThere) {
 
 // Any number of threads may look up while none inserts.
 TEST(FilterConcurrent, LookupsAgree) {
-  const auto keys = keys_of_kind<std::string_view>();
+  const auto keys = repeated_keys<std::string_view>();
   filter<> fixed(1000, 0.01);
   any_filter any(fixed.parameters());
   fixed.insert(std::span(keys).first(500));

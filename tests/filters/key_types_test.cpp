@@ -18,16 +18,16 @@ namespace {
 
 using namespace bloomery_tests;
 
-constexpr double rate = 1e-6;  // so that no answer is a false positive
+constexpr double tiny_rate = 1e-6;  // so that no answer is a false positive
 
 // ---- types of keys --------------------------------------------------------------------------------------------------
 
 // The 64-bit numbers that integers stand for, written out: sign-extension, modulo 2^64.
 template <class Integer, class Layout = layouts::split_block, class Hash = mix>
 void expect_the_filter_of(const std::vector<std::pair<Integer, std::uint64_t>>& keys) {
-  filter<Integer, Layout, Hash> one_by_one(1000, rate);
-  filter<Integer, Layout, Hash> in_a_batch(1000, rate);
-  filter<std::uint64_t, Layout, Hash> expected(1000, rate);
+  filter<Integer, Layout, Hash> one_by_one(1000, tiny_rate);
+  filter<Integer, Layout, Hash> in_a_batch(1000, tiny_rate);
+  filter<std::uint64_t, Layout, Hash> expected(1000, tiny_rate);
   std::vector<Integer> batch;
 
   for (const auto& [key, number] : keys) {
@@ -70,8 +70,8 @@ TEST(IntegerKeys, OfManyBatchesAreThoseOfTheFilterOf64Bits) {
     numbers[i] = keys[i] < 0 ? ~std::uint64_t{0} - (static_cast<std::uint64_t>(-(std::int64_t{keys[i]} + 1)))
                              : static_cast<std::uint64_t>(keys[i]);
   }
-  filter<int> f(1000, rate);
-  filter<std::uint64_t> expected(1000, rate);
+  filter<int> f(1000, tiny_rate);
+  filter<std::uint64_t> expected(1000, tiny_rate);
   std::vector<std::uint8_t> is_new(keys.size()), expected_new(keys.size());
 
   f.insert(keys, is_new);
@@ -80,16 +80,16 @@ TEST(IntegerKeys, OfManyBatchesAreThoseOfTheFilterOf64Bits) {
   EXPECT_EQ(f.bytes().size(), expected.bytes().size());
   EXPECT_EQ(copy_of(f.bytes()), copy_of(expected.bytes()));
   EXPECT_EQ(is_new, expected_new);
-  filter<int> in_bulk(1000, rate);
+  filter<int> in_bulk(1000, tiny_rate);
   EXPECT_EQ(in_bulk.insert_all(keys, 2), expected.insert_count());
   EXPECT_EQ(copy_of(in_bulk.bytes()), copy_of(expected.bytes()));
 }
 
 TEST(TextKeys, OfEveryTypeMakeTheSameFilter) {
   const std::vector<std::string> names{"", "Ada", std::string("\0x\xFF", 3), std::string(300, 'y')};
-  filter<> expected(1000, rate);
+  filter<> expected(1000, tiny_rate);
   for (const std::string& name : names) expected.insert(std::string_view(name));
-  filter<std::string> one_by_one(1000, rate), in_a_batch(1000, rate), in_bulk(1000, rate);
+  filter<std::string> one_by_one(1000, tiny_rate), in_a_batch(1000, tiny_rate), in_bulk(1000, tiny_rate);
 
   for (const std::string& name : names) one_by_one.insert(name);
   in_a_batch.insert(names);
@@ -106,7 +106,7 @@ TEST(TextKeys, OfEveryTypeMakeTheSameFilter) {
 
 TEST(TextKeys, AreOpenedAndRemovedAsStringsToo) {
   const scratch_folder folder;
-  filter<std::string, layouts::counting> here(1000, rate);
+  filter<std::string, layouts::counting> here(1000, tiny_rate);
   here.insert("Ada");
   here.save(folder / "f");
 
@@ -140,7 +140,7 @@ const std::vector<std::string>& many_names() {
 
 template <class Range>
 void expect_inserted(Range&& range, const filter<>& expected) {
-  filter<> f(1000, rate);
+  filter<> f(1000, tiny_rate);
   f.insert(range);
   EXPECT_EQ(copy_of(f.bytes()), copy_of(expected.bytes()));
   EXPECT_EQ(f.insert_count(), expected.insert_count());
@@ -164,7 +164,7 @@ struct made_names {
 
 TEST(Ranges, OfTextAreInserted) {
   const std::vector<std::string>& names = many_names();
-  filter<> expected(1000, rate);
+  filter<> expected(1000, tiny_rate);
   for (const std::string& name : names) expected.insert(name);
 
   expect_inserted(names, expected);
@@ -176,14 +176,14 @@ TEST(Ranges, OfTextAreInserted) {
   expect_inserted(std::set<std::string>(names.begin(), names.end()), expected);
   expect_inserted(made_names{}, expected);
   const char* const texts[] = {"Ada", "Grace"};
-  filter<> f(1000, rate);
+  filter<> f(1000, tiny_rate);
   f.insert(texts);
   EXPECT_TRUE(f.may_contain("Ada") && f.may_contain("Grace"));
   EXPECT_EQ(f.insert_count(), 2u);
 }
 
 TEST(Ranges, OfIntegersAreInserted) {
-  filter<int> f(1000, rate);
+  filter<int> f(1000, tiny_rate);
 
   f.insert(std::array{1, 2});
   f.insert(std::list<int>{3});
@@ -199,7 +199,7 @@ TEST(Ranges, OfIntegersAreInserted) {
 
 // A std::string is a range, too, of characters; it is one key.
 TEST(Ranges, AreNoTexts) {
-  filter<> f(1000, rate);
+  filter<> f(1000, tiny_rate);
 
   EXPECT_TRUE(f.insert(std::string("Ada")));
 
@@ -209,7 +209,7 @@ TEST(Ranges, AreNoTexts) {
 
 TEST(Ranges, AreLookedUpInEveryForm) {
   const std::vector<std::string>& names = many_names();
-  filter<> f(1000, rate);
+  filter<> f(1000, tiny_rate);
   for (std::size_t i = 0; i < names.size(); i += 3) f.insert(names[i]);
   const std::list<std::string> list(names.begin(), names.end());
 
@@ -239,7 +239,7 @@ TEST(Ranges, AreLookedUpInEveryForm) {
 TEST(Ranges, OfTenThousandIntegersAreAnsweredInOrder) {
   std::vector<std::uint64_t> keys(10'000);
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = 5 * i;
-  filter<std::uint64_t> f(10'000, rate);
+  filter<std::uint64_t> f(10'000, tiny_rate);
   for (std::size_t i = 0; i < keys.size(); i += 7) f.insert(keys[i]);
 
   std::size_t next = 0;
@@ -251,7 +251,7 @@ TEST(Ranges, OfTenThousandIntegersAreAnsweredInOrder) {
 }
 
 TEST(Ranges, HaveOutputsOfTheirSize) {
-  filter<> f(1000, rate);
+  filter<> f(1000, tiny_rate);
   const std::list<std::string> names{"Ada", "Grace"};
   std::array<std::uint8_t, 3> is_new;
   std::array<bool, 1> found;
@@ -440,7 +440,7 @@ TEST(Values, AreEqualIfTheyGiveTheSameAnswers) {
 }
 
 TEST(Values, AreUnitedAndIntersectedByOperators) {
-  filter<int> odd(1000, rate), even(1000, rate);
+  filter<int> odd(1000, tiny_rate), even(1000, tiny_rate);
   odd.insert(std::array{1, 3, 5});
   even.insert(std::array{2, 4, 5});
   filter<int> merged = odd.clone(), common = odd.clone();
@@ -456,13 +456,13 @@ TEST(Values, AreUnitedAndIntersectedByOperators) {
   EXPECT_TRUE(either.may_contain(1) && either.may_contain(2));
   EXPECT_EQ(both, common);
   EXPECT_TRUE(both.may_contain(5) && !both.may_contain(1));
-  const filter<int> larger(100'000, rate);
+  const filter<int> larger(100'000, tiny_rate);
   EXPECT_EQ(error_of([&] { either |= larger; })->what(), std::string(error_of([&] { either.merge(larger); })->what()));
   EXPECT_EQ(code_of([&] { either &= larger; }), errc::incompatible);
 }
 
 TEST(Values, OfAnyFilterHaveTheSameOperators) {
-  const params p = complete({.capacity = 1000, .target_fpr = rate});
+  const params p = complete({.capacity = 1000, .target_fpr = tiny_rate});
   any_filter a(p), b(p);
   a.insert("Ada");
   b.insert("Grace");
@@ -474,8 +474,9 @@ TEST(Values, OfAnyFilterHaveTheSameOperators) {
   EXPECT_TRUE(either.may_contain("Ada") && either.may_contain("Grace"));
   EXPECT_FALSE(both.may_contain("Ada"));
   EXPECT_FALSE(a == b);
-  EXPECT_EQ(code_of([&] { a |= any_filter(complete({.capacity = 9999, .target_fpr = rate})); }), errc::incompatible);
-  any_filter counters(complete({.layout = "counting", .capacity = 1000, .target_fpr = rate}));
+  EXPECT_EQ(code_of([&] { a |= any_filter(complete({.capacity = 9999, .target_fpr = tiny_rate})); }),
+            errc::incompatible);
+  any_filter counters(complete({.layout = "counting", .capacity = 1000, .target_fpr = tiny_rate}));
   EXPECT_EQ(code_of([&] { counters &= counters.clone(); }), errc::incompatible);
 }
 

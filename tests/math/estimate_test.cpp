@@ -23,7 +23,7 @@ namespace {
 
 using namespace bloomery_tests;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double infinite = std::numeric_limits<double>::infinity();
 
 // BLOOMERY_TABLES=1: what was found is printed.
 bool wants_tables() { return std::getenv("BLOOMERY_TABLES") != nullptr; }
@@ -171,12 +171,12 @@ TEST(EstimatedKeys, AreNoneInAnEmptyFilterAndInfiniteInAFullOne) {
 
     EXPECT_EQ(none.value, 0) << row.name;
     EXPECT_EQ(none.sigma, 0) << row.name;
-    EXPECT_EQ(all.value, infinity) << row.name;
-    EXPECT_EQ(all.sigma, infinity) << row.name;
+    EXPECT_EQ(all.value, infinite) << row.name;
+    EXPECT_EQ(all.sigma, infinite) << row.name;
     EXPECT_TRUE(std::isfinite(nearly_all.value) && std::isfinite(nearly_all.sigma)) << row.name;
   }
   EXPECT_EQ(estimated_keys(params_of("classic", {1, 1}), 0).value, 0);
-  EXPECT_EQ(estimated_keys(params_of("classic", {1, 1}), 1).value, infinity);
+  EXPECT_EQ(estimated_keys(params_of("classic", {1, 1}), 1).value, infinite);
 }
 
 TEST(EstimatedKeys, OfASchemeAreThoseOfClassicAndOthersAreRefused) {
@@ -217,7 +217,7 @@ TEST(Estimate, IsNoiseBelowThreeStandardDeviations) {
   EXPECT_FALSE((estimate{3, 1}.is_noise()));
   EXPECT_TRUE((estimate{0, 1}.is_noise()));
   EXPECT_FALSE((estimate{0, 0}.is_noise()));  // certainly none
-  EXPECT_TRUE((estimate{0, infinity}.is_noise()));
+  EXPECT_TRUE((estimate{0, infinite}.is_noise()));
   EXPECT_TRUE((estimate{std::nan(""), 1}.is_noise()));
   EXPECT_EQ((estimate{10, 1.5}.margin()), 3);
 }
@@ -426,12 +426,12 @@ TEST(Overlap, OfAFullFilterIsUnknown) {
     const overlap one_full = estimate_overlap(p, {m, 1000, 1000});
     const overlap full_together = estimate_overlap(p, {m - 1000, m - 1000, m - 2000});
 
-    EXPECT_EQ(one_full.keys_a.value, infinity) << p.layout;
-    EXPECT_EQ(one_full.keys_either.value, infinity) << p.layout;
+    EXPECT_EQ(one_full.keys_a.value, infinite) << p.layout;
+    EXPECT_EQ(one_full.keys_either.value, infinite) << p.layout;
     for (const overlap& o : {one_full, full_together}) {
       EXPECT_TRUE(o.keys_both.is_noise()) << p.layout;
       EXPECT_EQ(o.jaccard.value, 0) << p.layout;
-      EXPECT_EQ(o.jaccard.sigma, infinity) << p.layout;
+      EXPECT_EQ(o.jaccard.sigma, infinite) << p.layout;
     }
   }
 }

@@ -62,12 +62,12 @@ class stage {
   };
 
   // Takes a complete command from the front of the bytes; nullopt if there is none yet.
-  static std::optional<words> taken_from(std::string& bytes) {
+  static std::optional<words> taken_from(std::string& received) {
     std::size_t at = 0;
     const auto number = [&]() -> std::optional<std::size_t> {
-      const std::size_t end = bytes.find("\r\n", at);
+      const std::size_t end = received.find("\r\n", at);
       if (end == std::string::npos) return std::nullopt;
-      const std::size_t value = std::stoul(bytes.substr(at + 1, end - at - 1));
+      const std::size_t value = std::stoul(received.substr(at + 1, end - at - 1));
       at = end + 2;
       return value;
     };
@@ -75,12 +75,12 @@ class stage {
     words found;
     while (count && found.size() < *count) {
       const std::optional<std::size_t> length = number();
-      if (!length || bytes.size() < at + *length + 2) return std::nullopt;
-      found.push_back(bytes.substr(at, *length));
+      if (!length || received.size() < at + *length + 2) return std::nullopt;
+      found.push_back(received.substr(at, *length));
       at += *length + 2;
     }
     if (!count) return std::nullopt;
-    bytes.erase(0, at);
+    received.erase(0, at);
     return found;
   }
 

@@ -20,12 +20,12 @@ template <class T>
 class fenced {
  public:
   explicit fenced(std::size_t count, fence side = fence::behind) : count_(count) {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    const std::size_t inner = (std::max<std::size_t>(count, 1) * sizeof(T) + page - 1) / page * page;
-    taken_ = inner + 2 * page;
+    const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t inner = (std::max<std::size_t>(count, 1) * sizeof(T) + page_bytes - 1) / page_bytes * page_bytes;
+    taken_ = inner + 2 * page_bytes;
     begin_ = ::mmap(nullptr, taken_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (begin_ == MAP_FAILED) throw std::runtime_error("cannot map memory for the test");
-    auto* const first = static_cast<std::uint8_t*>(begin_) + page;
+    auto* const first = static_cast<std::uint8_t*>(begin_) + page_bytes;
     if (::mprotect(first, inner, PROT_READ | PROT_WRITE) != 0) throw std::runtime_error("cannot open the fence");
     data_ = reinterpret_cast<T*>(side == fence::before ? first : first + inner - count * sizeof(T));
   }

@@ -11,7 +11,7 @@ namespace {
 using bloomery::redis_chain;
 using bloomery::redis::slot_of;
 
-constexpr bloomery::redis_chain_params small = {300, 0.01};
+constexpr bloomery::redis_chain_params cluster_params = {300, 0.01};
 
 class RedisChainCluster : public on_a_cluster<RedisChainCluster> {
  public:
@@ -53,9 +53,9 @@ class RedisChainCluster : public on_a_cluster<RedisChainCluster> {
 TEST_F(RedisChainCluster, HasTheBytesOfTheModelOnSeveralNodes) {
   const texts keys = md5_keys(2500);
   const auto all = views(keys);
-  const chain_model expected(small, keys);
+  const chain_model expected(cluster_params, keys);
 
-  redis_chain chain = redis_chain::create(cluster->address("seen"), small);
+  redis_chain chain = redis_chain::create(cluster->address("seen"), cluster_params);
   for (std::size_t i = 0; i < 400; ++i) EXPECT_TRUE(chain.insert(keys[i]));
   chain.insert(std::span(all).subspan(400));
 
@@ -72,8 +72,8 @@ TEST_F(RedisChainCluster, HasTheBytesOfTheModelOnSeveralNodes) {
 TEST_F(RedisChainCluster, GoesOnWhileItsSlotsMove) {
   const texts keys = md5_keys(900);
   const auto all = views(keys);
-  const chain_model expected(small, keys);
-  redis_chain chain = redis_chain::create(cluster->address("moved"), small);
+  const chain_model expected(cluster_params, keys);
+  redis_chain chain = redis_chain::create(cluster->address("moved"), cluster_params);
   std::size_t at = 0;
   const auto insert_some = [&] {
     const std::size_t n = std::min<std::size_t>(40, keys.size() - at);
@@ -99,7 +99,7 @@ TEST_F(RedisChainCluster, IsDamagedWhenTheNodeOfTheCursorComesBackEmpty) {
     return elsewhere("-0") && elsewhere("-1") && elsewhere("-bloomery");
   });
   const texts keys = md5_keys(1500);
-  redis_chain chain = redis_chain::create(cluster->address(name), small);
+  redis_chain chain = redis_chain::create(cluster->address(name), cluster_params);
   chain.insert(views(keys));
   ASSERT_GE(chain.growths(), 4u);
   owner_of(name + "-cursor").command({"FLUSHALL"});
@@ -117,7 +117,7 @@ TEST_F(RedisChainCluster, IsNotMadeWhereItsAddressIsThatOfOneServer) {
   bloomery::redis_address single = cluster->address(name, 1);
   single.cluster = false;
 
-  const auto thrown = error_of([&] { redis_chain::create(single, small); });
+  const auto thrown = error_of([&] { redis_chain::create(single, cluster_params); });
 
   ASSERT_TRUE(thrown.has_value());
   EXPECT_EQ(thrown->code(), bloomery::errc::invalid_argument);
@@ -126,7 +126,7 @@ TEST_F(RedisChainCluster, IsNotMadeWhereItsAddressIsThatOfOneServer) {
 }
 
 TEST_F(RedisChainCluster, IsEmptiedEndedAndDroppedOnAllNodes) {
-  redis_chain chain = redis_chain::create(cluster->address("gone"), small);
+  redis_chain chain = redis_chain::create(cluster->address("gone"), cluster_params);
   chain.insert(views(md5_keys(1500)));
   ASSERT_GE(chain.growths(), 4u);
   chain.expire(std::chrono::hours(1));

@@ -13,7 +13,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-const redis_params fixed = kinds_of_filters().front().parameters;
+const redis_params described_params = kinds_of_filters().front().parameters;
 const redis_params counted = kinds_of_filters().back().parameters;
 
 // ---- lost under clients ---------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ TEST_F(RedisDescription, IsNotReplacedByAnEmptyFilterIfHeadersAreLostToo) {
 }
 
 TEST_F(RedisDescription, IsNotGuessedFromTheShardsOfTwoFilters) {
-  const auto wanted = fixed;
+  const auto wanted = described_params;
   for (int i = 0; i < 2; ++i) {
     redis_filter::create(without("scan"), wanted);
     lose_description();
@@ -252,7 +252,7 @@ TEST_F(RedisDescription, IsNotGuessedFromTheShardsOfTwoFilters) {
 }
 
 TEST_F(RedisDescription, IsCopiedIntoHeadersWithoutACopyByAnInsertThatChecks) {
-  redis_filter f = redis_filter::create(at("x"), fixed);
+  redis_filter f = redis_filter::create(at("x"), described_params);
   const std::string header = server->shard("x", 0) + ":h";
   const std::string text = server->command({"GET", "{x}:m"}).text();
   EXPECT_EQ(server->command({"HGET", header, "meta"}).text(), text);
@@ -272,7 +272,7 @@ TEST_F(RedisDescription, IsCopiedIntoHeadersWithoutACopyByAnInsertThatChecks) {
 // ---- cost -----------------------------------------------------------------------------------------------------------
 
 TEST_F(RedisDescription, CostsTwoCommandsAndOnePerShardTwiceAMinuteAndNoneInBetween) {
-  redis_filter f = filled(fixed, keys_from(0, 1000));
+  redis_filter f = filled(described_params, keys_from(0, 1000));
   advance_check_clock(seconds(31));
   f.insert(std::uint64_t{1});
   const auto processed = [&](const std::function<void()>& work) {

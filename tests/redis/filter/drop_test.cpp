@@ -13,7 +13,7 @@ using redis::advance_check_clock;
 using std::chrono::hours;
 using std::chrono::seconds;
 
-const redis_params fixed = kinds_of_filters().front().parameters;
+const redis_params dropped_params = kinds_of_filters().front().parameters;
 
 TEST_F(RedisDescription, IsNotRestoredAfterADrop) {
   for (const kind_of_filter& k : kinds_of_filters()) {
@@ -119,7 +119,7 @@ TEST_F(RedisDescription, StaysAwayIfTheFilterIsDroppedWhileClientsRestoreIt) {
 }
 
 TEST_F(RedisDescription, IsNotWrittenIfTheFilterIsDroppedRightBefore) {
-  redis_filter::create(at("x"), fixed);
+  redis_filter::create(at("x"), dropped_params);
   proxy net(server->socket());
   redis_filter f = redis_filter::open(net.address());
   lose_description();
@@ -133,7 +133,7 @@ TEST_F(RedisDescription, IsNotWrittenIfTheFilterIsDroppedRightBefore) {
 }
 
 TEST_F(RedisDescription, LeavesAMarkThatExpiresWhenItIsDropped) {
-  redis_filter f = redis_filter::create(at("x"), fixed);
+  redis_filter f = redis_filter::create(at("x"), dropped_params);
   const std::string shard = server->shard("x", 0);  // "{x~EPOCH:0}"
   redis_filter::open(at("x")).drop();
 
@@ -151,7 +151,7 @@ TEST_F(RedisDescription, LeavesAMarkThatExpiresWhenItIsDropped) {
 
 TEST_F(RedisDescription, IsDroppedByNameInAnyState) {
   const auto filled = [](const std::string& name) {
-    redis_filter f = redis_filter::create(at(name), fixed);
+    redis_filter f = redis_filter::create(at(name), dropped_params);
     insert_all(f, keys_from(0, 1000));
     return f;
   };

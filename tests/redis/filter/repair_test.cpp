@@ -12,21 +12,21 @@ namespace {
 
 using namespace bloomery_tests;
 
-constexpr std::uint64_t shards = 16;
-constexpr std::uint64_t lost = 5;
+constexpr std::uint64_t shard_count = 16;
+constexpr std::uint64_t lost_shard = 5;
 constexpr std::uint64_t n = 8000;
 
-std::uint64_t shard_of(std::uint64_t key) { return multiply_high(mix{}(key).hash64, shards); }
+std::uint64_t shard_of(std::uint64_t key) { return multiply_high(mix{}(key).hash64, shard_count); }
 
-const redis_params fixed = sharded(integers(2 * n, 0.01), shards);
-const redis_params scalable = sharded(growing(100), shards);
-const redis_params window = windowed(fixed, std::chrono::hours(24));
+const redis_params fixed_params = sharded(integers(2 * n, 0.01), shard_count);
+const redis_params scalable_params = sharded(growing(100), shard_count);
+const redis_params window_params = windowed(fixed_params, std::chrono::hours(24));
 
 // Of the lost shard, or of the others.
 std::vector<std::uint64_t> keys_in(const std::vector<std::uint64_t>& keys, bool in_lost) {
   std::vector<std::uint64_t> some;
   for (const std::uint64_t key : keys) {
-    if ((shard_of(key) == lost) == in_lost) some.push_back(key);
+    if ((shard_of(key) == lost_shard) == in_lost) some.push_back(key);
   }
   return some;
 }
@@ -37,7 +37,7 @@ void expect_damaged(redis_filter& f, std::uint64_t key) {
 
 class RedisRepair : public on_a_server<RedisRepair> {
  protected:
-  static std::string shard() { return server->shard("x", lost); }
+  static std::string shard() { return server->shard("x", lost_shard); }
   static std::string newest() {
     const std::string layers = server->command({"HGET", shard() + ":h", "layers"}).text();
     return shard() + ":" + layers.substr(layers.rfind(',') + 1);
@@ -93,7 +93,7 @@ class RedisRepair : public on_a_server<RedisRepair> {
           if (!mine.may_contain(key)) ++absent;
           ++answered;
         } catch (const error& e) {
-          if (e.code() != errc::damaged || shard_of(key) != lost) ++absent;
+          if (e.code() != errc::damaged || shard_of(key) != lost_shard) ++absent;
           ++refused;
         }
       }
@@ -103,9 +103,9 @@ class RedisRepair : public on_a_server<RedisRepair> {
       redis_filter mine = redis_filter::open(at("x"));
       for (std::uint64_t key = 1'000'000; !stop; ++key) {
         // What was acknowledged for the lost shard before the repair began would have to be in its source.
-        if (!filling && shard_of(key) == lost) continue;
+        if (!filling && shard_of(key) == lost_shard) continue;
         mine.insert(key);
-        into_lost += shard_of(key) == lost ? 1 : 0;
+        into_lost += shard_of(key) == lost_shard ? 1 : 0;
         const std::lock_guard held(lock);
         acknowledged.push_back(key);
       }
@@ -125,7 +125,7 @@ class RedisRepair : public on_a_server<RedisRepair> {
     reader.join();
     writer.join();
 
-    EXPECT_EQ(repaired, std::vector<std::uint64_t>{lost});
+    EXPECT_EQ(repaired, std::vector<std::uint64_t>{lost_shard});
     EXPECT_GT(refused, 0u);
     EXPECT_EQ(absent, 0u);
     EXPECT_NEAR(static_cast<double>(new_keys), static_cast<double>(keys_in(old, true).size()), 15);
@@ -147,7 +147,11 @@ TEST_F(RedisRepair, RefillsWhatIsLostWhileClientsLookUpAndInsert) {
     const redis_params& parameters;
     std::string lost;  // of the shard's parts; empty: the newest layer or generation
   };
-  for (const row& r : {row{fixed, ":0"}, {scalable, ""}, {scalable, ":0c"}, {scalable, ":h"}, {window, ""}}) {
+  for (const row& r : {row{fixed_params, ":0"},
+                       {scalable_params, ""},
+                       {scalable_params, ":0c"},
+                       {scalable_params, ":h"},
+                       {window_params, ""}}) {
     redis_filter f = filled(r.parameters, keys_from(0, n));
     if (r.parameters.growth != redis_growth::none) {
       ASSERT_NE(newest(), shard() + ":0") << "it has not grown";
@@ -157,7 +161,7 @@ TEST_F(RedisRepair, RefillsWhatIsLostWhileClientsLookUpAndInsert) {
 }
 
 TEST_F(RedisRepair, RemovesTheEarlierLayersOfAGrowingFilter) {
-  redis_filter f = filled(scalable, keys_from(0, n));
+  redis_filter f = filled(scalable_params, keys_from(0, n));
   server->command({"DEL", newest()});
 
   f.repair([](redis_filter&) {});
@@ -166,7 +170,7 @@ TEST_F(RedisRepair, RemovesTheEarlierLayersOfAGrowingFilter) {
 }
 
 TEST_F(RedisRepair, RestoresALostHeaderOfAFixedFilterWithItsKeys) {
-  redis_filter f = filled(fixed, keys_from(0, n));
+  redis_filter f = filled(fixed_params, keys_from(0, n));
   server->command({"DEL", shard() + ":h"});
 
   EXPECT_TRUE(f.repair([](redis_filter&) { ADD_FAILURE() << "no key is lost"; }).empty());
@@ -177,7 +181,7 @@ TEST_F(RedisRepair, RestoresALostHeaderOfAFixedFilterWithItsKeys) {
 }
 
 TEST_F(RedisRepair, ContinuesAnInterruptedRepair) {
-  const redis_params p = fixed;
+  const redis_params p = fixed_params;
   redis_filter f = redis_filter::create(at("x"), p);
   const std::vector<std::uint64_t> old = keys_from(0, n), more = keys_in(keys_from(1'000'000, 2000), true);
   insert_all(f, old);
@@ -200,7 +204,8 @@ TEST_F(RedisRepair, ContinuesAnInterruptedRepair) {
   server->command({"PEXPIRE", "{x}:repair", "500"});  // as if most of the lease had passed
   wait_until("the lease is over", [&] {
     const auto code = code_of([&] {
-      EXPECT_EQ(f.repair([&](redis_filter& refilled) { insert_all(refilled, old); }), std::vector<std::uint64_t>{lost});
+      EXPECT_EQ(f.repair([&](redis_filter& refilled) { insert_all(refilled, old); }),
+                std::vector<std::uint64_t>{lost_shard});
     });
     EXPECT_TRUE(!code || code == errc::locked);
     return !code;
@@ -210,7 +215,7 @@ TEST_F(RedisRepair, ContinuesAnInterruptedRepair) {
 }
 
 TEST_F(RedisRepair, IsLockedForASecondClientAndLeavesTheShardDamagedIfItFails) {
-  redis_filter f = redis_filter::create(at("x"), fixed);
+  redis_filter f = redis_filter::create(at("x"), fixed_params);
   redis_filter other = redis_filter::open(at("x"));
   const std::vector<std::uint64_t> old = keys_from(0, n);
   insert_all(f, old);
@@ -230,19 +235,19 @@ TEST_F(RedisRepair, IsLockedForASecondClientAndLeavesTheShardDamagedIfItFails) {
   redis_filter tolerant = redis_filter::open(at("x"), {.on_damage = redis_damage::maybe});
   EXPECT_EQ(count_found(tolerant, old), n);
 
-  EXPECT_EQ(other.repair([&](redis_filter& fresh) { insert_all(fresh, old); }), std::vector<std::uint64_t>{lost});
+  EXPECT_EQ(other.repair([&](redis_filter& fresh) { insert_all(fresh, old); }), std::vector<std::uint64_t>{lost_shard});
   EXPECT_EQ(count_found(f, old), n);
 }
 
 TEST_F(RedisRepair, RefusesCountingFiltersAndFiltersThatAreBeingReplaced) {
-  redis_filter f = redis_filter::create(at("x"), fixed);
-  f.replace(fixed, [&](redis_filter&) {
+  redis_filter f = redis_filter::create(at("x"), fixed_params);
+  f.replace(fixed_params, [&](redis_filter&) {
     server->command({"DEL", shard() + ":0"});
     redis_filter other = redis_filter::open(at("x"));
     EXPECT_EQ(code_of([&] { other.repair([](redis_filter&) { ADD_FAILURE(); }); }), errc::locked);
   });
   f.drop();
-  redis_filter counts = redis_filter::create(at("x"), counting(fixed));
+  redis_filter counts = redis_filter::create(at("x"), counting(fixed_params));
   server->command({"DEL", shard() + ":0"});
   const auto refused = error_of([&] { counts.repair([](redis_filter&) { ADD_FAILURE(); }); });
   ASSERT_TRUE(refused.has_value());
@@ -251,7 +256,7 @@ TEST_F(RedisRepair, RefusesCountingFiltersAndFiltersThatAreBeingReplaced) {
 }
 
 TEST_F(RedisRepair, RestoresTheSameBitsAndChangesNoOtherShard) {
-  for (const redis_params& p : {fixed, sharded(growing(4 * n), shards), window}) {
+  for (const redis_params& p : {fixed_params, sharded(growing(4 * n), shard_count), window_params}) {
     redis_filter f = redis_filter::create(at("x"), p);
     const std::vector<std::uint64_t> old = keys_from(0, n);
     insert_all(f, old);
@@ -275,21 +280,21 @@ TEST_F(RedisRepair, RestoresTheSameBitsAndChangesNoOtherShard) {
 }
 
 TEST_F(RedisRepair, RefillsAShardAfterAnInterruptedRepairAndALostHeader) {
-  redis_filter f = redis_filter::create(at("x"), fixed);
+  redis_filter f = redis_filter::create(at("x"), fixed_params);
   const std::vector<std::uint64_t> old = keys_from(0, n);
   insert_all(f, old);
   server->command({"DEL", shard() + ":0"});
   interrupt_repair(f, n / 2);
   server->command({"DEL", shard() + ":h"});
 
-  EXPECT_EQ(f.repair([&](redis_filter& fresh) { insert_all(fresh, old); }), std::vector<std::uint64_t>{lost});
+  EXPECT_EQ(f.repair([&](redis_filter& fresh) { insert_all(fresh, old); }), std::vector<std::uint64_t>{lost_shard});
 
   EXPECT_EQ(count_found(f, old), n);
   EXPECT_EQ(found_at(at("x"), old), n);
 }
 
 TEST_F(RedisRepair, ReportsNoKeyAsNewBeforeItIsRefilled) {
-  for (const redis_params& p : {fixed, scalable, window}) {
+  for (const redis_params& p : {fixed_params, scalable_params, window_params}) {
     redis_filter f = redis_filter::create(at("x"), p);
     const std::vector<std::uint64_t> old = keys_from(0, n), mine = keys_in(old, true);
     const std::vector<std::uint64_t> others = keys_from(5'000'000, 1000);
@@ -320,7 +325,7 @@ TEST_F(RedisRepair, ReportsNoKeyAsNewBeforeItIsRefilled) {
 }
 
 TEST_F(RedisRepair, RemovesBitsThatAClientWroteWhereALayerIsToCome) {
-  redis_filter f = redis_filter::create(at("x"), scalable);
+  redis_filter f = redis_filter::create(at("x"), scalable_params);
   const std::vector<std::uint64_t> old = keys_from(0, n);
   insert_all(f, old);
   server->command({"DEL", newest()});
@@ -335,7 +340,7 @@ TEST_F(RedisRepair, RemovesBitsThatAClientWroteWhereALayerIsToCome) {
 }
 
 TEST_F(RedisRepair, EndsTheLocalCopiesOfEarlierLayers) {
-  redis_filter f = redis_filter::create(at("x"), scalable);
+  redis_filter f = redis_filter::create(at("x"), scalable_params);
   std::vector<std::uint64_t> old = keys_from(0, n);
   insert_all(f, old);
   redis_filter knows = redis_filter::open(at("x"), {.local_copy = true});
@@ -353,7 +358,7 @@ TEST_F(RedisRepair, EndsTheLocalCopiesOfEarlierLayers) {
 }
 
 TEST_F(RedisRepair, EndsByItselfWhenAllGenerationsOfAWindowAreNewer) {
-  redis_filter f = redis_filter::create(at("x"), windowed(window, std::chrono::seconds(1)));
+  redis_filter f = redis_filter::create(at("x"), windowed(window_params, std::chrono::seconds(1)));
   const std::vector<std::uint64_t> mine = keys_in(keys_from(0, n), true);
   insert_all(f, mine);
   server->command({"DEL", newest()});
@@ -372,7 +377,7 @@ TEST_F(RedisRepair, EndsByItselfWhenAllGenerationsOfAWindowAreNewer) {
 }
 
 TEST_F(RedisRepair, FailsAndLeavesNothingIfTheFilterIsDroppedOrReplaced) {
-  const redis_params p = fixed;
+  const redis_params p = fixed_params;
   const std::vector<std::uint64_t> old = keys_from(0, n);
   for (const bool is_replaced : {false, true}) {
     for (const bool inserts_after : {false, true}) {
@@ -403,7 +408,7 @@ TEST_F(RedisRepair, FailsAndLeavesNothingIfTheFilterIsDroppedOrReplaced) {
 
 // Between the requests of the repairing client.
 TEST_F(RedisRepair, LeavesNothingIfTheFilterIsDroppedBeforeAHeaderIsWritten) {
-  redis_filter f = filled(fixed, keys_from(0, n));
+  redis_filter f = filled(fixed_params, keys_from(0, n));
   proxy between(server->socket());
   redis_filter slow = redis_filter::open(between.address());
   EXPECT_TRUE(slow.repair([](redis_filter&) {}).empty());  // the server has the script of the lease
@@ -415,7 +420,7 @@ TEST_F(RedisRepair, LeavesNothingIfTheFilterIsDroppedBeforeAHeaderIsWritten) {
 }
 
 TEST_F(RedisRepair, LeavesTheExpiryThatAnotherClientSetsMeanwhile) {
-  redis_params p = fixed;
+  redis_params p = fixed_params;
   p.expires_in = std::chrono::minutes(1);
   redis_filter f = filled(p, keys_from(0, n));
   proxy between(server->socket());
@@ -433,20 +438,20 @@ TEST_F(RedisRepair, LeavesTheExpiryThatAnotherClientSetsMeanwhile) {
 class RedisRepairOnACluster : public on_a_cluster<RedisRepairOnACluster> {};
 
 TEST_F(RedisRepairOnACluster, EveryShardOfALostNodeIsRefilled) {
-  redis_filter f = redis_filter::create(cluster->address("x"), sharded(growing(1000), shards));
+  redis_filter f = redis_filter::create(cluster->address("x"), sharded(growing(1000), shard_count));
   const std::vector<std::uint64_t> old = keys_from(0, n);
   insert_all(f, old);
   redis_filter reader = redis_filter::open(cluster->address("x"));
   ASSERT_EQ(count_found(reader, old), n);
   std::vector<redis_shard> before;
   f.info(&before);
-  const std::string node = before[lost].node;
+  const std::string node = before[lost_shard].node;
   for (std::size_t i = 0; i < cluster->size(); ++i) {
     if (!node.ends_with(":" + std::to_string(cluster->node(i).port()))) continue;
     cluster->node(i).command({"FLUSHALL"});
   }
   std::vector<std::uint64_t> expected;
-  for (std::uint64_t s = 0; s < shards; ++s) {
+  for (std::uint64_t s = 0; s < shard_count; ++s) {
     if (before[s].node == node) expected.push_back(s);
   }
 

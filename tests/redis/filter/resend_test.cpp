@@ -74,11 +74,12 @@ class crashing_server {
 
 class RedisResend : public with_own_servers {};
 
-const redis_params fixed = sharded(integers(many, 0.01), 4);
+const redis_params resent_params = sharded(integers(many, 0.01), 4);
 
 TEST_F(RedisResend, KeysAcknowledgedBeforeACrashArePresentWhenTheCallReturns) {
   const auto keys = keys_from(0, many);
-  for (const redis_params& wanted : {fixed, sharded(growing(1000), 2), sharded(growing(20'000), 1), windowed(fixed)}) {
+  for (const redis_params& wanted :
+       {resent_params, sharded(growing(1000), 2), sharded(growing(20'000), 1), windowed(resent_params)}) {
     SCOPED_TRACE(wanted.growth == redis_growth::none ? (wanted.filter.has_window() ? "window" : "fixed") : "growing");
     crashing_server at;
     redis_filter f = redis_filter::create(at.through(), wanted);
@@ -135,7 +136,7 @@ TEST_F(RedisResend, KeysOfEarlierStepsOfTheCallAreInsertedAgain) {
 TEST_F(RedisResend, ASecondCrashDuringTheRepetitionIsNoticed) {
   const auto keys = keys_from(0, many);
   crashing_server at;
-  redis_filter f = redis_filter::create(at.through(), fixed);
+  redis_filter f = redis_filter::create(at.through(), resent_params);
   at.remember();
   at.before_writes(8, [&] {
     at.crash();
@@ -153,7 +154,7 @@ TEST_F(RedisResend, KeysArePresentInAReplacedFilterAndItsReplacement) {
   for (const bool is_given_up : {false, true}) {
     SCOPED_TRACE(is_given_up);
     crashing_server at;
-    redis_filter f = redis_filter::create(at.direct(), fixed);
+    redis_filter f = redis_filter::create(at.direct(), resent_params);
     redis_filter g = redis_filter::open(at.through());
 
     const auto thrown = code_of([&] {
@@ -287,7 +288,8 @@ TEST_F(RedisResend, BitsInALostLayerDoNotKeepAnotherClientFromCreatingIt) {
 TEST_F(RedisResend, AServerThatDoesNotReturnIsAnError) {
   const auto keys = keys_from(0, many);
   crashing_server at;
-  redis_filter f = redis_filter::create(at.through(), fixed, {.connection = within(std::chrono::milliseconds(300))});
+  redis_filter f =
+      redis_filter::create(at.through(), resent_params, {.connection = within(std::chrono::milliseconds(300))});
   at.before_writes(8, [&] { at.server().kill_hard(); });
 
   EXPECT_EQ(code_of([&] { insert_all(f, keys); }), errc::unavailable);
