@@ -214,7 +214,10 @@ void add_keys(json& result, const filter_facts& f) {
 
 void add_rates(json& result, const info_result& r) {
   const filter_facts& f = r.facts;
-  if (f.fill) result["rate_now"] = f.fill->current_fpr;
+  if (f.fill) {
+    result["rate_now"] = f.fill->current_fpr;
+    result["rate_now_within"] = f.fill->is_exact ? json(f.fill->uncertainty) : json(nullptr);
+  }
   if (f.expected_fpr) {
     result["predicted_rate"] = *f.expected_fpr;
     result["predicted_for_keys"] = f.distinct_keys;

@@ -114,7 +114,8 @@ void describe_rate(json& object, std::string& text, leveldb_table table) {
   const double rate = facts.fill->current_fpr;
   object.update({{"estimated_keys", number_or_null(keys.value)},
                  {"estimated_keys_sigma", number_or_null(keys.sigma)},
-                 {"rate_now", rate}});
+                 {"rate_now", rate},
+                 {"rate_now_within", facts.fill->uncertainty}});
   text += line_of("keys", std::isfinite(keys.value) ? keys_text(keys, "key") : "all bits are set");
   text += line_of("FPR", rate_text(rate) + uncertainty_text(*facts.fill));
 }

@@ -21,7 +21,7 @@ from support import (
 )
 
 FACTS = """filter layout scheme salts hash keys seed key_check bits bytes file_bytes probes capacity target_rate inserted
-count_is_estimate estimated_keys estimated_keys_sigma fill rate_now predicted_rate predicted_for_keys measured_rate fpr_verdict keys_left
+count_is_estimate estimated_keys estimated_keys_sigma fill rate_now rate_now_within predicted_rate predicted_for_keys measured_rate fpr_verdict keys_left
 forecast times_foldable alarm bits_deviation format clean note""".split()
 
 
@@ -82,6 +82,7 @@ class Info(InfoTest):
             "expected FPR": f"{facts['predicted_rate'] * 100:.3g}% for {facts['predicted_for_keys']:,} keys",
             "forecast": f"{ahead[0]} with 10% more keys, {ahead[1]} with 50%, {ahead[2]} with 100%",
         }
+        self.assertEqual(facts["rate_now_within"], 1)  # it is exact
         self.assertEqual(said, expected | ({"foldable": f"can be halved {times}"} if times else {}))
         hits = facts["measured_rate"]["hits"]
         self.assertRegex(measured, rf"{hits / 1e4:.3g}% \(.*% to .*%\): {hits:,} of 1,000,000 absent keys")

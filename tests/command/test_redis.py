@@ -174,7 +174,7 @@ class InfoVerifyExplain(RedisTest):
         self.assertEqual(
             list(known),
             "filter layout family hash keys seed key_check shards lines_of_a_shard layers epoch bits bytes first_bits probes capacity target_rate growth"
-            " most_keys window_seconds expires_at inserted count_is_estimate fill rate_now measured_rate fpr_verdict keys_left client".split(),
+            " most_keys window_seconds expires_at inserted count_is_estimate fill rate_now rate_now_within measured_rate fpr_verdict keys_left client".split(),
         )
         self.assertEqual((known["filter"], known["layout"], known["hash"], known["capacity"], known["target_rate"]), (self.f, "blocked", "xxh3_64", 20_000, 0.005))
         self.assertEqual((known["growth"], known["most_keys"], known["window_seconds"], known["expires_at"]), ("none", None, None, None))

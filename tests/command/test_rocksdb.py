@@ -72,6 +72,7 @@ class RecordedTables(CommandTest):
                 self.assertIsNone(facts["no_lookups"])
                 self.assertTrue(facts["has_checksums"])
                 self.assertRegex(shown, r"FPR           0\.\d+%, within 5%\n")
+                self.assertAlmostEqual(facts["rate_now_within"], 1.05, delta=0.005)
                 self.assertNotIn("checksums", shown)
         self.assertFalse(self.bloomery("info", "--json", "rocksdb_no_checksum.sst").json["has_checksums"])
         self.assertIn("checksums     none", self.bloomery("info", "rocksdb_no_checksum.sst").out.decode())
