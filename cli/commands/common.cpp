@@ -62,10 +62,6 @@ std::string with_painted_warning(const std::string& text) {
   return text.substr(0, at) + painted(word, tone::warning, STDERR_FILENO) + text.substr(at + word.size());
 }
 
-}  // namespace
-
-namespace {
-
 // The salt; if it is not UTF-8, {"base64": ...}.
 nlohmann::ordered_json salt_json(const std::string& salt) {
   nlohmann::ordered_json text = salt;

@@ -66,7 +66,8 @@ struct scheme {
   ///                 includes the effect of double hashing, about 6 n / m^2: within 20% from 1000 bits, 50% at 128;
   ///                 guava32 and spark also that no key has a bit beyond 2^31; below 1e-4 a factor of 2
   ///   redisbloom, valkey_bloom
-  ///                 includes double hashing and steps that return to the first bit: within 20% from 1000 bits
+  ///                 includes double hashing and steps that return to the first bit: within 20% from 1000 bits, with
+  ///                 up to 14 probes and a quarter of the bits set; otherwise within a factor of 2
   ///   datasketches  the same, with effects that are smaller than those of guava unless m is a power of two: within 30%
   ///   bloom_filters, bloomfilter_js
   ///                 includes keys whose hashes are equal modulo m: within 5% from 64 bits; beyond 2^30 bits up to 9%

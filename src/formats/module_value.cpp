@@ -44,10 +44,12 @@ void module_value_reader::begin(const module_type& type) {
   if (found >> module_type::version_bits != type.identity() >> module_type::version_bits)
     file_.refuse("type of the module's value", std::string(type.name), name_of(found));
   if (found == type.identity()) return;
+  const std::uint64_t version = found & ((1 << module_type::version_bits) - 1);
   throw error(errc::incompatible,
               {"unknown version of the values of type " + std::string(type.name), file_.path(),
-               std::to_string(type.version), std::to_string(found & ((1 << module_type::version_bits) - 1)),
-               "restore it on a server with a current module, and dump it there"});
+               std::to_string(type.version), std::to_string(version),
+               version < type.version ? "restore it on a server with a newer module, and dump it there"
+                                      : "use a newer version of bloomery"});
 }
 
 void module_value_reader::expect(std::uint8_t kind) {

@@ -25,7 +25,7 @@ constexpr std::string_view scheme_name = "valkey_bloom";
 
 constexpr std::uint64_t most_bits = std::uint64_t{1} << 48;  // of the scheme
 constexpr std::uint64_t most_keys = std::uint64_t{1} << 62;
-constexpr std::uint64_t most_layers = 4096;  // at the default ratio of 1/2, no filter has 1100
+constexpr std::uint64_t most_layers = 1100;  // at the default ratio of 1/2, no filter has 1024
 constexpr std::uint64_t most_growth = 0xFFFF'FFFF;
 
 // What precedes the bits.
@@ -73,16 +73,24 @@ contents read(const head& file) {
 stored_layer read_bits(module_value_reader& in, const chain& all, const head& file) {
   const module_value_reader::stored_bytes lengths = in.lengths();
   file.check_range("length of a layer", lengths.expanded, at_bits + 1, at_bits + most_bits / 8);
-  const std::span<const std::uint8_t> data = in.stored(lengths);
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(lengths.expanded));
-  in.expand(lengths, data, bytes);
+  std::span<const std::uint8_t> bytes = in.stored(lengths);
+  std::vector<std::uint8_t> expanded;
+  if (lengths.is_compressed) {
+    expanded.resize(static_cast<std::size_t>(lengths.expanded));
+    in.expand(lengths, bytes, expanded);
+    bytes = expanded;
+  }
   file.check_range("version of a layer", bytes[0], version_of_bits, version_of_bits);
   std::uint64_t length;
   std::uint32_t probes;
   std::memcpy(&length, bytes.data() + at_length, sizeof length);
   std::memcpy(&probes, bytes.data() + at_probes, sizeof probes);
   file.check_range("length of the bits", length, bytes.size() - at_bits, bytes.size() - at_bits);
-  file.check_range("number of probes", probes, 1, max_probes);
+  if (probes == 0) file.refuse("number of probes", "1 or more", "0");
+  if (probes > max_probes) {
+    throw error(errc::incompatible, {"the filter has more probes than bloomery supports", file.path(),
+                                     std::to_string(max_probes), std::to_string(probes), hint::none});
+  }
   params p;
   p.scheme = scheme_name;
   p.geometry = {8 * length, probes};
@@ -90,7 +98,7 @@ stored_layer read_bits(module_value_reader& in, const chain& all, const head& fi
   if (!all.has_random_seed && !p.salts().empty())
     file.refuse("seed of a layer", "the fixed one of valkey-bloom, as the file says", "another one");
   stored_layer layer{std::move(p), heap_storage(length)};
-  std::copy(bytes.begin() + at_bits, bytes.end(), layer.words.data());
+  std::copy_n(bytes.data() + at_bits, length, layer.words.data());
   return layer;
 }
 
@@ -113,8 +121,9 @@ std::vector<stored_layer> read_layers(const head& file, std::span<const std::uin
 
 std::vector<std::uint8_t> write(const params& p, const key_counts& /*counts*/) {
   if (p.capacity == 0 || !(p.target_fpr > 0 && p.target_fpr < 1)) {
-    throw error(errc::incompatible, {"the capacity of the filter is unknown, and this format stores it", "", "", "",
-                                     "give the capacity and the target FPR when the filter is imported"});
+    throw error(errc::incompatible,
+                {"the capacity or the target FPR of the filter is unknown, and this format stores it",
+                 "format valkey_bloom", "", "", hint::none});
   }
   constexpr std::uint64_t default_growth = 2;
   constexpr double default_ratio = 0.5;

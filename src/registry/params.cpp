@@ -51,10 +51,11 @@ void check_salts(const params& p) {
   const scheme* const row = find_scheme(p.scheme);
   if (row == nullptr || row->salt_for == nullptr)
     refuse("these hashes have no salts", "a scheme with salts, such as perl", "'" + p.layout + p.scheme + "'");
-  const auto [count, length] = row->salts;
-  if (salts.size() != (count == 0 ? p.geometry.probes : count))
-    refuse(count == 0 ? "the filter has a salt for each probe" : "number of salts of scheme " + p.scheme,
-           std::to_string(count == 0 ? p.geometry.probes : count) + " salts", std::to_string(salts.size()));
+  const auto [fixed_count, length] = row->salts;
+  const std::uint32_t count = fixed_count == 0 ? p.geometry.probes : fixed_count;
+  if (salts.size() != count)
+    refuse("number of salts of scheme " + p.scheme,
+           std::to_string(count) + (fixed_count == 0 ? ", one for each probe" : ""), std::to_string(salts.size()));
   if (p.seed != 0) refuse("salts replace a seed", "seed 0", std::to_string(p.seed));
   std::size_t bytes = 0;
   for (const std::string& salt : salts) {

@@ -1,4 +1,4 @@
-// Changed values of DUMP.
+// Seals changed values of DUMP with their checksum.
 #pragma once
 
 #include "formats/rdb.hpp"

@@ -145,7 +145,6 @@ TEST(ValkeyBloom, NumbersThatContradictEachOtherAreRefused) {
                  {37, "\x02", "version of a layer"},
                  {38, "\xE1", "length of the bits"},
                  {46, std::string(4, '\0'), "number of probes"},
-                 {46, std::string(4, '\x7F'), "number of probes"},
                  {50, "x", "seed of a layer"},
                  {563, "\x00"s, "capacity"},
                  {566, "\x41\x91", "number of keys"}};
@@ -155,6 +154,22 @@ TEST(ValkeyBloom, NumbersThatContradictEachOtherAreRefused) {
     changed.replace(change.at, change.bytes.size(), change.bytes);
     write_file("changed", sealed_dump(changed));
     EXPECT_ERROR(import_filter("changed", "valkey_bloom"), errc::damaged, change.words);
+  }
+}
+
+TEST(ValkeyBloom, OtherVersionsAndTooManyProbesAreNamed) {
+  std::string dump = content_of(recorded("valkey_bloom_fixed.filter"));
+  dump[46] = '\0';
+  dump[47] = '\x01';  // 256 probes
+  write_file("probes", sealed_dump(dump));
+  EXPECT_ERROR(open_filter("probes"), errc::incompatible,
+               "more probes than bloomery supports: expected 255, found 256");
+
+  for (const auto& [version, advice] : {std::pair{'\0', "newer module"}, {'\2', "newer version of bloomery"}}) {
+    dump[9] = version;
+    write_file("version", sealed_dump(dump));
+    EXPECT_ERROR(open_filter("version"), errc::incompatible, "unknown version of the values of type bloomfltr");
+    EXPECT_ERROR(open_filter("version"), errc::incompatible, advice);
   }
 }
 

@@ -32,13 +32,13 @@ TEST(Salts, AreRefusedWhereTheyHaveNoMeaning) {
   EXPECT_ERROR(complete(p), errc::invalid_argument, "expected a scheme with salts, such as perl, found 'guava'");
   p = with({"0.5", "0.25"});
   p.geometry.probes = 3;
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "expected 3 salts, found 2");
+  EXPECT_ERROR(complete(p), errc::invalid_argument, "expected 3, one for each probe, found 2");
   p = with({"0.5", "0.25"});
   p.seed = 1;
   EXPECT_ERROR(complete(p), errc::invalid_argument, "salts replace a seed");
   EXPECT_ERROR(complete(with({std::string(256, 'x')})), errc::invalid_argument, "a salt is too long");
   EXPECT_ERROR(complete({.scheme = "perl", .geometry = {1000, 1}, .extra = salt_list{}}), errc::invalid_argument,
-               "expected 1 salts, found 0");
+               "expected 1, one for each probe, found 0");
 }
 
 TEST(Salts, HaveAtMost3008BytesInAFile) {
@@ -105,7 +105,7 @@ TEST(SaltsFile, WithFalseFieldsIsRefused) {
                  {"length of the salts", ~std::uint64_t{0}, 8, 2},
                  {"length of a salt", 8, 8, 2},
                  {"length of a salt", length, at_salts + 4, 5},
-                 {"the filter has a salt for each probe: expected 3 salts, found 2", length, 136, 3},
+                 {"number of salts of scheme perl: expected 3, one for each probe, found 2", length, 136, 3},
                  {"salts: expected 1 to 255 of a scheme, and seed 0", length, 120, 1},  // a seed
                  {"none in a filter with salts", length, 192, 5},                       // a window
                  {"none in a filter with salts", length, 208, 5},                       // a key log

@@ -33,7 +33,7 @@ TEST(ValkeyBloomScheme, RefusesOtherSizesAndSalts) {
   EXPECT_NO_THROW(complete(with({std::string(32, 's')})));
   EXPECT_ERROR(complete(with({std::string(31, 's')})), errc::invalid_argument, "expected 32 bytes, found 31");
   EXPECT_ERROR(complete(with({std::string(32, 's'), std::string(32, 't')})), errc::invalid_argument,
-               "expected 1 salts, found 2");
+               "expected 1, found 2");
 }
 
 TEST(ValkeyBloomScheme, SeedsAndSaltsSelectTheBits) {
