@@ -45,8 +45,8 @@ const file_format* find_file_format(std::string_view name) noexcept;
 std::string file_format_names();
 
 /// The format of a file, found by its content; null for files of bloomery, for unknown files and for those of formats
-/// leveldb and rocksdb. Only redisbloom and valkey_bloom have a long signature, but each format determines the length
-/// of the file from numbers in its first bytes.
+/// leveldb and rocksdb. Files of redisbloom, valkey_bloom and perl begin with a signature. A file of another format is
+/// recognized if its length fits the numbers in its first bytes.
 /// @throws error  not_found, not_permitted, not_a_filter (a directory), io
 ///
 /// Example:

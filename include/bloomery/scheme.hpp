@@ -114,6 +114,7 @@ struct scheme {
   /// The salt with this number, counted from 0, that a seed selects. Null: the hashes have no salts.
   std::string (*salt_for)(std::uint64_t seed, std::uint32_t number) = nullptr;
 
+  /// The number and the length of the salts that it accepts in place of those of a seed. Requires salt_for.
   salt_shape salts = {};
 };
 

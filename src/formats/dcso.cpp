@@ -33,10 +33,7 @@ contents read(const head& file) {
 }
 
 std::vector<std::uint8_t> write(const params& p, const key_counts& counts) {
-  if (p.capacity == 0) {
-    throw error(errc::incompatible, {"the capacity of the filter is unknown, and this format stores it", "", "", "",
-                                     "give the capacity and the target FPR when the filter is imported"});
-  }
+  require_capacity(p);
   std::vector<std::uint8_t> bytes;
   std::uint64_t target_fpr;
   std::memcpy(&target_fpr, &p.target_fpr, sizeof target_fpr);

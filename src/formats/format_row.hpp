@@ -166,6 +166,12 @@ bool has_scheme(std::string_view schemes, std::string_view scheme) noexcept;
 /// Stores the salts of a filter, unless seed 0 selects the same ones. Requires p.scheme, of a scheme with salts.
 void set_salts(params& p, std::vector<std::string> salts);
 
+/// For formats that store the capacity. @throws error  incompatible: the capacity is unknown
+void require_capacity(const params& p);
+
+/// For formats that store the target FPR. @throws error  incompatible: it is not above 0 and below 1
+void require_target_fpr(const params& p);
+
 /// A number of a file, for messages: "0.01", "1e+300".
 std::string text_of(double number);
 

@@ -88,6 +88,18 @@ void set_salts(params& p, std::vector<std::string> salts) {
   if (!are_of_seed_0) p.extra = salt_list{std::move(salts)};
 }
 
+void require_capacity(const params& p) {
+  if (p.capacity != 0) return;
+  throw error(errc::incompatible, {"the capacity of the filter is unknown, and this format stores it", "", "", "",
+                                   "give the capacity and the target FPR when the filter is imported"});
+}
+
+void require_target_fpr(const params& p) {
+  if (p.target_fpr > 0 && p.target_fpr < 1) return;
+  throw error(errc::incompatible, {"the target FPR of the filter cannot be stored in this format", "",
+                                   "above 0 and below 1", text_of(p.target_fpr), hint::none});
+}
+
 std::string text_of(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", number);

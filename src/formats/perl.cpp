@@ -135,14 +135,8 @@ class writer {
 };
 
 std::vector<std::uint8_t> write(const params& p, const key_counts& /*counts*/) {
-  if (p.capacity == 0) {
-    throw error(errc::incompatible, {"the capacity of the filter is unknown, and this format stores it", "format perl",
-                                     "", "", "give the capacity and the target FPR when the filter is imported"});
-  }
-  if (!(p.target_fpr > 0 && p.target_fpr < 1)) {
-    throw error(errc::incompatible, {"the target FPR of the filter cannot be stored in this format", "format perl",
-                                     "above 0 and below 1", text_of(p.target_fpr), hint::none});
-  }
+  require_capacity(p);
+  require_target_fpr(p);
   writer out;
   out.bytes.assign(std::begin(head_of_network_order), std::end(head_of_network_order));
   out.code(storable_code::object);

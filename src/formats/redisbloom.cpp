@@ -73,10 +73,8 @@ params params_of(const chain& all, const layer& of, const head& file) {
 }
 
 description describe(const params& p, const key_counts& counts) {
-  if (p.capacity == 0 || !(p.target_fpr > 0 && p.target_fpr < 1)) {
-    throw error(errc::incompatible, {"the capacity of the filter is unknown, and this format stores it", "", "", "",
-                                     "give the capacity and the target FPR when the filter is imported"});
-  }
+  require_capacity(p);
+  require_target_fpr(p);
   const bool grows = is_sized_for(p, p.target_fpr / 2) || !is_sized_for(p, p.target_fpr);
   description made;
   made.all.keys = made.first.keys = counts.inserted;

@@ -43,7 +43,7 @@ struct description {
   layer first;
 };
 
-/// @throws error  incompatible: the capacity is unknown, which RedisBloom has to know
+/// @throws error  incompatible: the capacity or the target FPR is unknown, which RedisBloom has to know
 description describe(const params& p, const key_counts& counts);
 
 }  // namespace bloomery::formats::redisbloom

@@ -120,11 +120,8 @@ std::vector<stored_layer> read_layers(const head& file, std::span<const std::uin
 }
 
 std::vector<std::uint8_t> write(const params& p, const key_counts& /*counts*/) {
-  if (p.capacity == 0 || !(p.target_fpr > 0 && p.target_fpr < 1)) {
-    throw error(errc::incompatible,
-                {"the capacity or the target FPR of the filter is unknown, and this format stores it",
-                 "format valkey_bloom", "", "", hint::none});
-  }
+  require_capacity(p);
+  require_target_fpr(p);
   constexpr std::uint64_t default_growth = 2;
   constexpr double default_ratio = 0.5;
   const bool is_fixed = p.salts().empty() && p.seed == 0;

@@ -50,7 +50,7 @@ void check_salts(const params& p) {
   };
   const scheme* const row = find_scheme(p.scheme);
   if (row == nullptr || row->salt_for == nullptr)
-    refuse("these hashes have no salts", "a scheme with salts, such as perl", "'" + p.layout + p.scheme + "'");
+    refuse("these hashes have no salts", "a scheme with salts: perl or valkey_bloom", "'" + p.layout + p.scheme + "'");
   const auto [fixed_count, length] = row->salts;
   const std::uint32_t count = fixed_count == 0 ? p.geometry.probes : fixed_count;
   if (salts.size() != count)

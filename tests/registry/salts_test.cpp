@@ -29,7 +29,8 @@ TEST(Salts, AreRefusedWhereTheyHaveNoMeaning) {
   params p = with({"0.5", "0.25"});
   p.scheme = "guava";
   p.geometry.bits = 1024;
-  EXPECT_ERROR(complete(p), errc::invalid_argument, "expected a scheme with salts, such as perl, found 'guava'");
+  EXPECT_ERROR(complete(p), errc::invalid_argument,
+               "expected a scheme with salts: perl or valkey_bloom, found 'guava'");
   p = with({"0.5", "0.25"});
   p.geometry.probes = 3;
   EXPECT_ERROR(complete(p), errc::invalid_argument, "expected 3, one for each probe, found 2");
