@@ -1,4 +1,4 @@
-// Parts of the RDB format of Redis. redisbloom_test.cpp has files that Redis wrote.
+// Parts of the RDB format of Redis. module_dumps_test.cpp has files that Redis wrote.
 #include "formats/rdb.hpp"
 
 #include "support/test.hpp"

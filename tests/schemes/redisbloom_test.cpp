@@ -1,5 +1,5 @@
 // Scheme redisbloom, compared with figures of RedisBloom, and its expected FPR, compared with counted false positives.
-// tests/formats/redisbloom_test.cpp has the bits.
+// tests/formats/module_dumps_test.cpp has the bits.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/scheme.hpp>
 

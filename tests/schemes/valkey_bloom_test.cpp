@@ -1,5 +1,5 @@
 // Scheme valkey_bloom: hashes, compared with those of Rust's standard library, sizes and salts.
-// tests/formats/valkey_bloom_test.cpp has the bits, and redisbloom_test.cpp compares its rates.
+// tests/formats/module_dumps_test.cpp has the bits, and redisbloom_test.cpp compares its rates.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/scheme.hpp>
 
@@ -20,6 +20,18 @@ TEST(ValkeyBloomScheme, HashesSlicesAsRust) {
                  {"12345678", 0x000582B7C2CBC5DF},
                  {"a key with spaces, which is longer than two blocks of sixteen bytes", 0x7BBE5632605053F7}};
   for (const auto& [key, hash] : vectors) EXPECT_EQ(hashes::siphash_of_rust_slice(key, {0, 0}), hash) << key;
+}
+
+// Of filters that BF.RESERVE made.
+TEST(ValkeyBloomScheme, SizesAsTheServer) {
+  const scheme& rule = *find_scheme("valkey_bloom");
+
+  EXPECT_EQ(rule.geometry_for(400, 0.01), (geometry{3840, 7}));
+  EXPECT_EQ(rule.geometry_for(10'000, 0.001), (geometry{143'776, 10}));
+  EXPECT_EQ(rule.geometry_for(100'000, 0.01), (geometry{958'512, 7}));
+  EXPECT_EQ(rule.geometry_for(500, 0.001), (geometry{7192, 10}));
+  EXPECT_EQ(rule.geometry_for(100, 0.02), (geometry{816, 6}));
+  EXPECT_EQ(rule.geometry_for(10, 0.05), (geometry{64, 4}));
 }
 
 TEST(ValkeyBloomScheme, RefusesOtherSizesAndSalts) {
