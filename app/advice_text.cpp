@@ -39,10 +39,10 @@ std::string judgement_text(const layout_judgement& why, const std::string& layou
 
 std::string bits_text(double bits) { return fmt::format("{:.{}f}", bits, bits < 99.95 ? 2 : bits < 999.5 ? 1 : 0); }
 
-// "plain split_block512", "counting".
+// "plain split_block512", "counting", "quotient7".
 std::string kind_text(const option& o) {
   const std::string& layout = o.parameters.layout;
-  return name_of(o.take) + (layout == name_of(o.take) ? "" : " " + layout);
+  return layout.starts_with(name_of(o.take)) ? layout : name_of(o.take) + (" " + layout);
 }
 
 // How the layout was chosen, or the purpose of the structure.
@@ -60,6 +60,7 @@ std::string means_text(const requirements& wanted, const option& o) {
                   ? "the fastest layout that fits in " + bytes_text(wanted.memory_bytes)
                   : judgement_text(o.layout_why, layout));
     case structure::counting: return "counting: counters of 4 bits, all counters of a key in one cache line";
+    case structure::quotient: return layout + ": fingerprints of the keys, in one of two cache lines for each key";
     case structure::scalable:
       return "growing: each new layer doubles the capacity, and the FPRs of all layers sum to the target; no log on "
              "disk";
@@ -74,6 +75,7 @@ const char* ground_text(ground g) {
     case ground::forgets_keys: return "it forgets old keys";
     case ground::keeps_all_keys: return "it does not forget old keys";
     case ground::cannot_remove: return "it cannot remove keys";
+    case ground::refuses_keys: return "it refuses keys when it is full, and no key is removed";
     case ground::keys_come_later: return "it cannot take keys later";
     case ground::needs_log: return "it needs a log on disk";
     case ground::needs_capacity: return "it needs a capacity, and the number of keys is unknown";
@@ -83,7 +85,7 @@ const char* ground_text(ground g) {
     case ground::no_such_fingerprint: return "no fingerprint is long enough for this FPR";
     case ground::static_not_smaller: return "a static filter would not be smaller at this FPR";
     case ground::static_is_smaller: return "the keys do not change, so a static filter can be smaller";
-    case ground::removes_keys: return "only this kind can remove keys";
+    case ground::removes_keys: return "it is the smallest kind that can remove keys";
     case ground::forgets_old_keys: return "only this kind forgets old keys";
     case ground::grows: return "the number of keys is unknown";
     case ground::grows_with_log: return "the number of keys is unknown, and a log on disk is allowed";
@@ -150,13 +152,15 @@ std::string change_text(const requirements& wanted, const advice& a, const chang
 std::string caution_text(const advice& a, caution c) {
   switch (c) {
     case caution::remove_only_inserted:
-      return "Remove only keys that were added. Removing an absent key may decrement counters of other keys, which are "
-             "then reported absent.";
+      return "Remove only keys that were added. Removing an absent key may remove other keys, which are then reported "
+             "absent.";
+    case caution::room_for_copies:
+      return "A full filter refuses keys. Each copy of a key takes a slot, up to 15 copies. With more than two copies "
+             "of many keys, it is full earlier.";
     case caution::removal_helps_attackers:
       return "Removal helps attackers: anyone who can have absent keys removed, such as false positives, makes present "
              "keys disappear, even if the filter has a secret. Do not let others remove keys, and remove only keys "
-             "that "
-             "are known to be present.";
+             "that are known to be present.";
     case caution::false_positives_last:
       return "A false positive that an attacker has found remains one until the filter is built again with another "
              "secret.";

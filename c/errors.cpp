@@ -12,7 +12,7 @@ namespace {
 thread_local std::string text_of_error;
 thread_local const char* last_text = "";
 
-constexpr std::array<const char*, 15> names = {
+constexpr std::array<const char*, 16> names = {
     "ok",
     "invalid_argument",
     "too_large",
@@ -28,6 +28,7 @@ constexpr std::array<const char*, 15> names = {
     "unavailable",
     "out_of_memory",
     "internal",
+    "full",
 };
 
 // The numbers of C are fixed, whatever the order of the enumerators of C++.
@@ -46,6 +47,7 @@ bloomery_code code_of(bloomery::errc code) noexcept {
     case errc::locked: return BLOOMERY_LOCKED;
     case errc::io: return BLOOMERY_IO;
     case errc::unavailable: return BLOOMERY_UNAVAILABLE;
+    case errc::full: return BLOOMERY_FULL;
   }
   return BLOOMERY_INTERNAL;
 }

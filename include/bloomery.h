@@ -62,7 +62,8 @@ typedef enum bloomery_code {
   BLOOMERY_IO = 11,              /**< reading or writing failed */
   BLOOMERY_UNAVAILABLE = 12,     /**< a server could not be reached; the operation may or may not have been executed */
   BLOOMERY_OUT_OF_MEMORY = 13,   /**< an allocation failed; nothing was changed */
-  BLOOMERY_INTERNAL = 14         /**< a defect of this library */
+  BLOOMERY_INTERNAL = 14,        /**< a defect of this library */
+  BLOOMERY_FULL = 15             /**< a quotient filter has no room for a key; the keys before it are in */
 } bloomery_code;
 
 /** The last error of the calling thread: what failed, where, what was expected and found, and what to do about it, in
@@ -93,13 +94,13 @@ typedef struct bloomery_params {
   double target_fpr;      /**< FPR at capacity, between 0 and 1 */
   uint32_t keys;          /**< a bloomery_key_kind */
   uint32_t prefer_memory; /**< 0: the fastest layout within 25% of the least memory; 1: within 3% */
-  const char* layout;     /**< "split_block", "blocked", "classic", "counting", "sliding" ...; null: chosen */
-  const char* scheme;     /**< rule of another system, such as "guava" (bloomery info --build); null: none */
-  const char* hash;       /**< "xxh3_64", "xxh3", "mix", "murmur3", "siphash", "xxh64"; null: chosen */
-  const uint8_t* secret;  /**< 16 bytes, of a filter that resists chosen keys; null: none */
-  uint64_t seed;          /**< of the hash; not a secret */
-  uint64_t window_keys;   /**< layouts sliding, sliding64: the last so many insertions; 0: none */
-  uint64_t window_ms;     /**< layouts sliding, sliding64: milliseconds; 0: none */
+  const char* layout; /**< "split_block", "blocked", "classic", "quotient", "counting", "sliding" ...; null: chosen */
+  const char* scheme; /**< rule of another system, such as "guava" (bloomery info --build); null: none */
+  const char* hash;   /**< "xxh3_64", "xxh3", "mix", "murmur3", "siphash", "xxh64"; null: chosen */
+  const uint8_t* secret; /**< 16 bytes, of a filter that resists chosen keys; null: none */
+  uint64_t seed;         /**< of the hash; not a secret */
+  uint64_t window_keys;  /**< layouts sliding, sliding64: the last so many insertions; 0: none */
+  uint64_t window_ms;    /**< layouts sliding, sliding64: milliseconds; 0: none */
 } bloomery_params;
 
 #define BLOOMERY_PARAMS(capacity, target_fpr) \
@@ -137,8 +138,8 @@ BLOOMERY_C_API bloomery_code bloomery_from_bytes(const void* bytes, size_t lengt
  * keys may be lost. */
 BLOOMERY_C_API bloomery_code bloomery_close(bloomery_filter* filter);
 
-/** Frees the filter without waiting for its data to be safe, and ignores errors. Changes of a counting filter in a file
- * are lost; changes of other files may or may not be. Null: does nothing. */
+/** Frees the filter without waiting for its data to be safe, and ignores errors. Changes of a quotient or counting filter
+ * in a file are lost; changes of other files may or may not be. Null: does nothing. */
 BLOOMERY_C_API void bloomery_discard(bloomery_filter* filter);
 
 /* ---- single keys ------------------------------------------------------------------------------------------------- */
@@ -152,8 +153,8 @@ BLOOMERY_C_API bloomery_code bloomery_contains(const bloomery_filter* filter, co
                                                int* found);
 BLOOMERY_C_API bloomery_code bloomery_contains_u64(const bloomery_filter* filter, uint64_t key, int* found);
 
-/** Removes one copy of an inserted key from a counting filter. *removed, which may be null, is set to 0 if the key was
- * certainly absent. Removing a key that was never inserted may remove other keys. */
+/** Removes one copy of an inserted key from a quotient or counting filter. *removed, which may be null, is set to 0 if
+ * the key was certainly absent. Removing a key that was never inserted may remove other keys. */
 BLOOMERY_C_API bloomery_code bloomery_remove(bloomery_filter* filter, const void* key, size_t length, int* removed);
 BLOOMERY_C_API bloomery_code bloomery_remove_u64(bloomery_filter* filter, uint64_t key, int* removed);
 
@@ -286,7 +287,7 @@ typedef struct bloomery_info {
   size_t size;                /**< sizeof(bloomery_info), set by the caller; fields beyond it are not written */
   uint64_t capacity;          /**< keys; 0: it grows without a limit */
   double target_fpr;          /**< FPR at capacity */
-  uint64_t insert_count;      /**< keys that were certainly new; counting filters: copies */
+  uint64_t insert_count;      /**< keys that were certainly new; with removal: copies */
   uint64_t distinct_keys;     /**< the best figure for distinct keys */
   double expected_fpr;        /**< mean FPR of filters with so many distinct keys */
   double current_fpr;         /**< exact FPR of the present bits; NaN unless the bits were read */

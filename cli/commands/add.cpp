@@ -4,7 +4,7 @@
 //   bloomery: users.bloom: 1 key read, 1 added, 3 in total, current FPR 0.0002%
 //
 // A file is locked, and a second writer waits. After a kill the filter still has every key that was added before. A
-// counting filter commits as a whole: after a kill it is unchanged.
+// filter with removal commits as a whole: after a kill it is unchanged.
 #include "app/numbers.hpp"
 #include "cli/commands/common.hpp"
 #include "cli/commands/fpr_watch.hpp"

@@ -100,7 +100,8 @@ std::unique_ptr<filter_handle> build_by_way_of_hashes(const build_options& optio
   hashing.probes.reset();
   b.keys = for_each_hash(params_for(hashing, 1, default_fpr), options.inputs, pass(options, "read"),
                          [&](std::span<const key_hash> hashes) { spool.append(hashes); });
-  std::unique_ptr<filter_handle> filter = make(options, spool.count_distinct());
+  // A quotient filter has a slot for each copy.
+  std::unique_ptr<filter_handle> filter = make(options, options.wanted.quotient ? b.keys : spool.count_distinct());
   spool.each([&](std::span<const key_hash> hashes) { b.new_keys += filter->insert(hashes).changed; });
   return filter;
 }
@@ -123,7 +124,12 @@ std::unique_ptr<filter_handle> build_from(const build_options& options, built& b
 
 built build_in_memory(const build_options& options, fpr_watch& watch) {
   built b;
-  const std::unique_ptr<filter_handle> filter = build_from(options, b, watch);
+  std::unique_ptr<filter_handle> filter;
+  try {
+    filter = build_from(options, b, watch);
+  } catch (const partial_error& e) {
+    throw in_filter(e, options.filter);
+  }
   check_replacement(options, b);
   filter->settle();
   b.parameters = filter->parameters();
@@ -187,7 +193,8 @@ void check_file_options(const build_options& options) {
       refuse("a given size is not rounded up", "--bits",
              "give --bits a multiple of 64 blocks, or leave out one of the two options");
     }
-    if (options.wanted.counting) refuse("a counting filter cannot be folded", "--counting", leave_out);
+    if (const char* const option = options.wanted.removal_option())
+      refuse("a filter with removal cannot be folded", option, leave_out);
     if (options.wanted.growing)
       refuse("a filter with a key log is not folded, because 'bloomery rebuild' changes its size", "--grow", leave_out);
     refuse_with_window(options.wanted, "--foldable");
@@ -282,6 +289,8 @@ void add_build(command_line& line) {
        "--u64", [&] { o.wanted.keys = key_kind::u64le; }, "keys are integers from 0 to 2^64-1, in decimal")
       .group(of_input);
   c.flag("--counting", o.wanted.counting, "use counters so that keys can be removed; takes 4 times the memory")
+      .group(of_size);
+  c.flag("--quotient", o.wanted.quotient, "use fingerprints so that keys can be removed; limits their number")
       .group(of_size);
   c.flag("--grow", o.wanted.growing, "let the filter grow; for a file, keep a log of key hashes in FILE.log")
       .group(of_size);

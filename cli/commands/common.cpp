@@ -4,7 +4,7 @@
 #include "app/layout_choice.hpp"
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/counting.hpp"
+#include "cli/commands/removal.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/text/color.hpp"
@@ -14,7 +14,6 @@
 #include <bloomery/formats.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
-#include <bloomery/layouts/counting.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 #include <bloomery/sizing.hpp>
 
@@ -170,7 +169,7 @@ std::string uncertainty_text(const fill_facts& fill) {
 params params_for(const making_options& wanted, std::uint64_t capacity, double default_rate) {
   if (wants_window(wanted)) return window_params(wanted, capacity, default_rate);
   params p;
-  p.layout = wanted.counting ? std::string(layouts::counting::name) : wanted.layout;
+  p.layout = layout_for(wanted);
   p.scheme = wanted.scheme;
   p.hash = wanted.hash;
   p.keys = wanted.keys;
@@ -239,7 +238,7 @@ void check_target_fpr(const making_options& wanted) {
                  std::string("leave out --prefer or ") + named});
   }
   check_secret(wanted);
-  check_counting(wanted);
+  check_removal(wanted);
 }
 
 namespace {
@@ -292,7 +291,7 @@ void check_replaceable(const std::string& path, const std::string& option) {
 void refuse_unless_plain(const params& p, const std::string& path, const std::string& what, const char* hint) {
   const capabilities can = capabilities_of(p);
   if (can.can_insert && !can.counts_copies && !can.has_window) return;
-  const std::string kind = can.counts_copies ? "counting" : can.has_window ? "sliding-window" : "static";
+  const std::string kind = can.counts_copies ? name_of(family_of(p)) : can.has_window ? "sliding-window" : "static";
   throw error(errc::incompatible,
               {what + " is not possible for " + kind + " filters", path, "a plain filter", p.layout, hint});
 }
@@ -371,11 +370,17 @@ nlohmann::ordered_json number_or_null(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
+error in_filter(const error& e, const std::string& name) {
+  error_text text = e.text();
+  if (text.where.empty()) text.where = name;
+  return {e.code(), std::move(text)};
+}
+
 std::string keys_text(const estimate& keys, const std::string& noun) {
   const auto whole = [](double x) { return static_cast<std::uint64_t>(std::llround(std::min(x, 0x1p62))); };
   const std::uint64_t margin = whole(std::ceil(keys.margin()));
-  return fmt::format("{} +- {} {}{}", count_text(whole(keys.value)), count_text(margin), noun,
-                     whole(keys.value) == 1 && margin == 0 ? "" : "s");
+  if (margin == 0) return counted(whole(keys.value), noun);
+  return fmt::format("{} +- {} {}s", count_text(whole(keys.value)), count_text(margin), noun);
 }
 
 std::string distance_text(const fill_check& count) {

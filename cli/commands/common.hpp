@@ -5,6 +5,7 @@
 #include "cli/io/temporary_file.hpp"
 
 #include <bloomery/any_filter.hpp>
+#include <bloomery/error.hpp>
 #include <bloomery/filter_facts.hpp>
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/measure.hpp>
@@ -118,8 +119,11 @@ nlohmann::ordered_json number_or_null(const std::optional<Number>& number) {
   return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
 }
 
-/// "30,035 +- 114 keys", at two standard deviations.
+/// "30,035 +- 114 keys", at two standard deviations; "30,035 keys" for an exact number.
 std::string keys_text(const estimate& keys, const std::string& noun);
+
+/// The error of a filter in memory, with the name of its file if it names nothing.
+error in_filter(const error& e, const std::string& name);
 
 /// The distance of the set bits from the number expected for the key count: "by 7.2 standard deviations".
 std::string distance_text(const fill_check& count);

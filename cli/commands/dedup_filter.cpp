@@ -156,8 +156,8 @@ void check_existing(const dedup_options& options, const dedup_filter& there) {
   const capabilities can = there.filter->capabilities();
   const params& p = there.filter->parameters();
   if (can.commits_whole) {
-    throw error(errc::incompatible, {"a counting filter cannot be the state of dedup", name, "a filter of bits",
-                                     "a counting filter", "choose another name"});
+    throw error(errc::incompatible, {"a filter with removal cannot be the state of dedup", name, "a filter of bits",
+                                     p.layout, "choose another name"});
   }
   if (can.has_window)
     refuse_another_window(wanted, p, name);

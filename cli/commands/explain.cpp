@@ -88,7 +88,7 @@ explained_key explain_key(filter_handle& filter, const std::string& key) {
 
 // Whether the cells of a filter are set by single keys, which can be listed.
 bool cells_have_owners(const key_explanation& e) {
-  return e.shards == 0 && e.generations.empty() && !e.fingerprint && e.layers.size() == 1;
+  return e.shards == 0 && e.generations.empty() && !e.fingerprint && !e.slots && e.layers.size() == 1;
 }
 
 // Reads the inserted keys and records those that set a cell of an explained key.
@@ -169,6 +169,10 @@ class explanation_page {
       }
       one["exclusive_or"] = known ? json(hex(k, k.fingerprint->exclusive_or)) : json(nullptr);
       one["fingerprint"] = known ? json(hex(k, k.fingerprint->expected)) : json(nullptr);
+    } else if (k.slots) {
+      one.update({{"bucket", k.slots->bucket}, {"remainder", k.slots->remainder}, {"blocks", json::array()}});
+      for (const explained_cell& cell : k.layers.front().cells)
+        one["blocks"].push_back({{"block", cell.cell}, {"copies", cell.value}});
     } else if (k.layers.size() > 1) {
       one["layers"] = json::array();
       for (const explained_layer& layer : k.layers)
@@ -205,6 +209,7 @@ class explanation_page {
                           g.cells_set, k.layers.front().cells.size());
     }
     if (k.fingerprint) text += fingerprint_text(k);
+    if (k.slots) text += slots_text(k);
     return text;
   }
 
@@ -230,7 +235,7 @@ class explanation_page {
     if (!k.maybe_present) return "certainly absent";
     if (found_ == nullptr) return "maybe present";
     if (e.was_inserted) return "present: it was inserted";
-    if (k.fingerprint) return painted_false_positive() + ": it is not in the list of keys";
+    if (k.fingerprint || k.slots) return painted_false_positive() + ": it is not in the list of keys";
     const auto& cells = k.layers.front().cells;
     const bool all_owned = std::all_of(cells.begin(), cells.end(),
                                        [&](const explained_cell& cell) { return !found_->at(cell.cell).all.empty(); });
@@ -251,7 +256,7 @@ class explanation_page {
                               layer.first_byte + layer.bytes - 1, printable(layer.server_key)));
     }
     if (k.layers.size() > 1) return fmt::format("  layer {}\n", layer.number);
-    if (layer.blocks == 0) return "";
+    if (layer.blocks == 0 || k.slots) return "";
     if (!k.generations.empty()) {
       return fmt::format("  block {:<12} of {}: bytes {} to {}\n", block, blocks, count_text(layer.first_byte),
                          count_text(layer.first_byte + layer.bytes - 1));
@@ -267,7 +272,9 @@ class explanation_page {
     for (std::size_t i = 0; k.generations.empty() && i < layer.cells.size(); ++i) {
       const explained_cell& cell = layer.cells[i];
       const std::string number = count_text(cell.cell);
-      if (k.fingerprint) {
+      if (k.slots) {
+        text += line("block " + number, copies_of_fingerprint(cell.value));
+      } else if (k.fingerprint) {
         text += fmt::format("  cell {:<13} {}\n", number, hex(k, cell.value));
       } else if (k.shards != 0 && layer.server_key.empty()) {
         text += line(fmt::format("{} {}", noun(), number), cell.value != 0 ? "set" : "clear");
@@ -289,6 +296,7 @@ class explanation_page {
     if (cell.value == 0) {
       return proved           ? "clear"
              : one_of_several ? "clear: this proves that the key is not in this layer"
+             : counts_        ? "clear: this proves that the key is absent"
                               : "clear: this proves that the key was never inserted";
     }
     const auto here = layer.cells.begin() + static_cast<std::ptrdiff_t>(i);
@@ -296,6 +304,20 @@ class explanation_page {
         std::any_of(layer.cells.begin(), here, [&](const explained_cell& other) { return other.cell == cell.cell; });
     if (met_before) return fmt::format("the same {} again", noun());
     return copies_text(cell.value) + "set" + (found_ == nullptr ? "" : " " + owners_text(found_->at(cell.cell)));
+  }
+
+  static std::string copies_of_fingerprint(std::uint32_t copies) {
+    if (copies == 0) return "not there";
+    return copies == 1 ? "there" : fmt::format("there {} times", copies);
+  }
+
+  static std::string slots_text(const key_explanation& k) {
+    const bool one_block = k.layers.front().cells.size() == 1;
+    return line("fingerprint", fmt::format("bucket {}, remainder {:0{}X}{}", k.slots->bucket, k.slots->remainder,
+                                           (k.slots->width + 3) / 4,
+                                           k.maybe_present ? ""
+                                           : one_block     ? ": not in its block, so the key is absent"
+                                                           : ": in neither block, so the key is absent"));
   }
 
   // "2 copies, "
@@ -365,9 +387,9 @@ exit_status explain(const explain_options& options) {
   owners_of_cells found;
   if (owners_known) {
     const key_explanation& any = explained.front().found;
-    if (!cells_have_owners(any) && !any.fingerprint) {
+    if (!cells_have_owners(any) && !any.fingerprint && !any.slots) {
       throw error(errc::invalid_argument,
-                  {"the keys that set a cell can be listed only for plain, counting and static filters in files",
+                  {"the keys that set a cell can be listed only for filters in files without a window",
                    shown_name(options.filter), "", "", "leave out --keys"});
     }
     find_owners(*filter, options.owners, explained, found);

@@ -4,13 +4,13 @@
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
 #include "cli/commands/container.hpp"
-#include "cli/commands/counting.hpp"
 #include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/info_build.hpp"
 #include "cli/commands/info_header.hpp"
 #include "cli/commands/info_text.hpp"
 #include "cli/commands/open_handle.hpp"
+#include "cli/commands/removal.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
@@ -274,12 +274,19 @@ json json_of(const info_result& r) {
     result.update({{"format", text_or_null(f.file->format)}, {"clean", f.file->clean}, {"note", f.file->metadata}});
   }
   if (f.log) result["log"] = json_of(*f.log, f);
-  if (f.counting) {
-    result.update({{"counters", f.counting->counters},
-                   {"counters_full", number_or_null(f.counting->full)},
-                   {"tainted", f.counting->refused_removals > 0},
-                   {"refused_removals", f.counting->refused_removals},
-                   {"unnoticed_removals", cli::number_or_null(f.counting->unnoticed_removals)}});
+  if (f.counting)
+    result.update({{"counters", f.counting->counters}, {"counters_full", number_or_null(f.counting->full)}});
+  if (f.quotient) {
+    result.update({{"slots", f.quotient->slots},
+                   {"slots_for_keys", f.quotient->keys_for},
+                   {"slots_used", f.fill ? json(f.fill->cells_set) : json(nullptr)},
+                   {"fingerprint_bits", f.quotient->fingerprint_bits},
+                   {"fingerprints_full", number_or_null(f.quotient->full)}});
+  }
+  if (f.removals) {
+    result.update({{"tainted", f.removals->refused > 0},
+                   {"refused_removals", f.removals->refused},
+                   {"unnoticed_removals", cli::number_or_null(f.removals->unnoticed)}});
   }
   if (r.page_problems) result["problems"] = *r.page_problems;
   if (r.client) result["client"] = json_of(*r.client);

@@ -3,7 +3,7 @@
 
 #include "app/numbers.hpp"
 #include "cli/commands/common.hpp"
-#include "cli/commands/counting.hpp"
+#include "cli/commands/removal.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/text/color.hpp"
@@ -46,7 +46,7 @@ std::string kind_line(const filter_facts& f) {
 
 std::string size_line(const filter_facts& f) {
   const params& p = f.parameters;
-  const std::string probes = counted(p.geometry.probes, "probe") + " per key";
+  const std::string probes = f.quotient ? "2 blocks per key" : counted(p.geometry.probes, "probe") + " per key";
   if (f.chain) {
     return fmt::format("{} of {} ({} each), {}", counted(f.chain->growths + 1, "bitmap"),
                        bytes_text(p.geometry.bits / 8), counted(p.geometry.bits, "bit"), probes);
@@ -88,7 +88,7 @@ std::string count_line(const filter_facts& f) {
   const std::string keys = counted(*f.insert_count, "key");
   if (f.count_is_at_most) return "at most " + keys + ", " + how;
   const double losses = static_cast<double>(*f.insert_count) * f.expected_fpr.value_or(0);
-  if (f.counting || f.count_is_estimate || is_stale || losses < noticeable_losses) return keys + ", " + how;
+  if (f.removals || f.count_is_estimate || is_stale || losses < noticeable_losses) return keys + ", " + how;
   return "at least " + keys + " (the certainly new ones)";
 }
 
@@ -109,7 +109,7 @@ void add_keys(page& out, const filter_facts& f) {
              std::isfinite(keys.value) ? text + ", from the bits" : "impossible, because all bits are set");
   }
   if (f.fill->cells != 0) {
-    const char* const cells = cell_bits_of(f.parameters) == 4 ? "counters" : "bits";
+    const char* const cells = f.quotient ? "slots" : f.counting ? "counters" : "bits";
     out.line("fill", fmt::format("{:.1f}% of the {}", f.fill->fill_ratio() * 100, cells));
   }
 }
@@ -129,13 +129,28 @@ void add_growth(page& out, const filter_facts& f) {
                                  counted(bits, "bit"), 100 * static_cast<double>(ones) / static_cast<double>(bits)));
 }
 
-void add_counters(page& out, const filter_facts& f) {
-  if (!f.counting) return;
-  const std::uint64_t full = f.counting->full.value_or(0);
-  const std::string taint = taint_text(f.counting->refused_removals, f.counting->unnoticed_removals);
-  out.line("counters",
-           fmt::format("{} of 4 bits; {}", count_text(f.counting->counters),
-                       full == 0 ? "none is full" : count_text(full) + " full (removals no longer change these)"));
+// How far the filter is from full. A key may have no room before all slots are used.
+std::string room_text(const quotient_facts& q, std::uint64_t used) {
+  if (used > q.keys_for) return "full: keys may be refused at any time";
+  return fmt::format("room for {} more keys", count_text(q.keys_for - used));
+}
+
+void add_removals(page& out, const filter_facts& f) {
+  if (f.counting) {
+    const std::uint64_t full = f.counting->full.value_or(0);
+    out.line("counters",
+             fmt::format("{} of 4 bits; {}", count_text(f.counting->counters),
+                         full == 0 ? "none is full" : count_text(full) + " full (removals no longer change these)"));
+  }
+  if (f.quotient) {
+    const quotient_facts& q = *f.quotient;
+    out.line("slots", fmt::format("{} of {} bits{}", count_text(q.slots), q.fingerprint_bits,
+                                  f.fill ? "; " + room_text(q, f.fill->cells_set) : ""));
+    if (q.full.value_or(0) > 0)
+      out.line("copies", counted(*q.full, "key") + " with 15 copies or more (removals no longer change these)");
+  }
+  if (!f.removals) return;
+  const std::string taint = taint_text(f.removals->refused, f.removals->unnoticed);
   out.line("removals", taint.empty() ? "no refused removals" : taint);
 }
 
@@ -175,6 +190,8 @@ std::string keys_left_line(const filter_facts& f, const fpr_judgement& judgement
   const double target = f.parameters.target_fpr;
   if (target == 0) return "unknown";
   if (f.shared && f.shared->maximum) return count_text(*f.keys_left) + " until the declared maximum";
+  if (f.quotient && *f.keys_left > 0 && *f.keys_left + f.distinct_keys >= f.quotient->keys_for)
+    return count_text(*f.keys_left) + " until the filter is full";
   if (*f.keys_left > 0) return fmt::format("{} until the FPR exceeds {}", count_text(*f.keys_left), rate_text(target));
   if (target >= 1) return "none: the filter is far too small";
   return judgement.is_broken() ? "none: the filter is overfull" : "none: the filter is full";
@@ -275,7 +292,7 @@ std::string text_of(const info_result& r) {
     out.line("capacity", capacity_line(f));
   add_growth(out, f);
   add_keys(out, f);
-  add_counters(out, f);
+  add_removals(out, f);
   add_rates(out, r);
   add_future(out, r);
   add_log(out, f);

@@ -13,8 +13,8 @@ void check_growing(const making_options& wanted) {
   };
   if (wanted.bits) refuse("a filter that grows has no fixed size", "--bits");
   if (!wanted.scheme.empty()) refuse("a scheme has its own hashes, which a key log does not store", "--scheme");
-  if (wanted.counting)
-    refuse("a counting filter cannot be rebuilt from a key log, which does not record removals", "--counting");
+  if (const char* const option = wanted.removal_option())
+    refuse("a filter with removal cannot be rebuilt from a key log, which does not record removals", option);
   if (wanted.window.length) refuse("a sliding-window filter cannot be rebuilt from a key log", wanted.window.option());
   growing_params(wanted, 0.01);  // checks the other options; the rate does not matter
 }

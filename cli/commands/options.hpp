@@ -104,8 +104,12 @@ struct making_options : size_request {
   std::uint64_t seed = 0;
   std::string secret;     ///< file of the secret key; empty: none
   bool counting = false;  ///< --counting: keys can be removed
+  bool quotient = false;  ///< --quotient: keys can be removed; less memory, at most 15 copies of a key
   bool growing = false;   ///< --grow: the filter can grow
   window_options window;  ///< --window, --window-keys: old keys expire
+
+  /// The option for a filter with removal; null: none was given.
+  const char* removal_option() const { return counting ? "--counting" : quotient ? "--quotient" : nullptr; }
 };
 
 /// @param bits  also adds -m and -k

@@ -1,12 +1,12 @@
 // bloomery plan with requirements: chooses the kind of filter.
 //
 //   $ bloomery plan -n 1M -p 1% --deletes
-//   choice    counting: 43.39 bits per key; 5.17 MiB
-//   FPR       1% with 1,000,000 keys
-//   memory    6.53 times the lower bound of 6.64 bits per key
-//   lookup    1 cache line
+//   choice    quotient7: 10.45 bits per key; 1.25 MiB
+//   FPR       0.952% with 1,000,000 keys
+//   memory    1.56 times the lower bound of 6.71 bits per key
+//   lookup    2 cache lines at most
 //   reason    ...
-//   command   bloomery build --counting -n 1000000 -p 1% -o FILTER INPUT
+//   command   bloomery build --quotient -n 1000000 -p 1% -o FILTER INPUT
 //
 // The library makes the choice (bloomery/advice.hpp). This file prints it with the commands that create the filter.
 #include "app/advice_text.hpp"
@@ -101,6 +101,7 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
                          (r.keys != 0 && r.keys < o.for_keys ? " --foldable" : "") + rest);
       break;
     case structure::counting: commands.push_back("bloomery build --counting" + keys + rate + rest); break;
+    case structure::quotient: commands.push_back("bloomery build --quotient" + keys + rate + rest); break;
     case structure::sliding_window:
       commands.push_back(
           "bloomery build" + window_option(o.parameters) + (o.parameters.window().by_time() ? keys : "") + rate +
@@ -119,7 +120,7 @@ std::string lines_text(std::uint32_t lines) { return counted(lines, "cache line"
 
 std::string taken_text(const option& o) {
   const std::string& layout = o.parameters.layout;
-  std::string s = name_of(o.take) + (layout == name_of(o.take) ? "" : " (" + layout + ")");
+  std::string s = layout.starts_with(name_of(o.take)) ? layout : name_of(o.take) + (" (" + layout + ")");
   s += fmt::format(": {} bits per key", figure_text(o.bits_per_key));
   if (o.worst_bits_per_key != o.bits_per_key) s += ", " + figure_text(o.worst_bits_per_key) + " in the worst case";
   s += "; " + bytes_text(o.bytes);

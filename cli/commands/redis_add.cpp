@@ -10,7 +10,7 @@
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/numbers.hpp"
-#include "cli/commands/counting.hpp"
+#include "cli/commands/removal.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/temporary_file.hpp"
 

@@ -86,7 +86,8 @@ void refuse_what_no_chain_has(const build_options& o) {
   refuse_if(w.seed != 0, own_bits, "--seed");
   refuse_if(w.keys != key_kind::bytes, "the keys of a Guava chain are text", "--u64");
   refuse_if(!w.secret.empty(), no_secret, "--secret");
-  refuse_if(w.counting, "a Guava chain cannot remove keys", "--counting");
+  refuse_if(w.removal_option() != nullptr, "a Guava chain cannot remove keys",
+            w.counting ? "--counting" : "--quotient");
   refuse_if(w.growing, growth, "--grow");
   refuse_if(o.sharing.most_keys.has_value(), growth, "--max-keys");
   refuse_if(o.sharing.shards.has_value(), "each bitmap of a Guava chain is on one server", "--shards");

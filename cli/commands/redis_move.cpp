@@ -73,7 +73,7 @@ redis_params shared_like(const any_filter& filter, const std::string& name, cons
   const params& f = p.filter;
   if (capabilities_of(f).counts_copies) {
     throw error(errc::incompatible,
-                {"counting filters cannot be pushed, because servers cannot add counters atomically", name,
+                {"filters with removal cannot be pushed, because servers cannot add their copies atomically", name,
                  "a filter of bits", f.layout, "add their keys"});
   }
   const layout_facts* facts = find_layout_facts(f.layout);

@@ -1,4 +1,4 @@
-// bloomery remove FILTER: removes keys from a counting filter, in a file or on Redis.
+// bloomery remove FILTER: removes keys from a filter with removal, in a file or on Redis.
 //
 //   $ printf 'bob\n' | bloomery remove users.bloom
 //   bloomery: users.bloom: 1 key removed, 2 left with copies, current FPR 0.0002%
@@ -7,10 +7,10 @@
 // command can be repeated. Exit status: 0 all keys were removed, 1 some were not present, 2 an error.
 #include "app/numbers.hpp"
 #include "cli/commands/common.hpp"
-#include "cli/commands/counting.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/open_handle.hpp"
+#include "cli/commands/removal.hpp"
 #include "cli/commands/shared_filter.hpp"
 
 #include "app/signals.hpp"
@@ -50,7 +50,7 @@ exit_status remove_keys(const remove_options& options) {
       *filter, options.inputs, options.common, "remove",
       [&](key_batch& batch) { return filter->remove(batch.prepared); }, [] {});
   filter_summary now = summary_after(done, name, *filter);
-  // The FPR of the counters: the expected FPR does not include the effect of wrong removals.
+  // The FPR of the present counters or slots: the expected FPR does not include the effect of wrong removals.
   if (now.refused_removals) now.fpr = filter->info(info_depth::bits).fill->current_fpr;
   const std::uint64_t not_found = done.keys - done.changed;
   nlohmann::ordered_json result = json_of(done, name, "removed", *filter, now);
@@ -82,9 +82,9 @@ exit_status remove_keys(const remove_options& options) {
 }  // namespace
 
 void add_remove(command_line& line) {
-  command& c = line.root.subcommand("remove", "remove keys from a counting filter");
+  command& c = line.root.subcommand("remove", "remove keys from a counting or quotient filter");
   auto& o = line.options_of(c, remove_keys);
-  c.positional("FILTER", o.filter, "file or address of a filter built with --counting").required().file();
+  c.positional("FILTER", o.filter, "file or address of a filter built with --counting or --quotient").required().file();
   add_inputs(line, c, o.inputs);
   add_common(c, o.common, "print only errors and warnings");
   add_secret(c, o.secret);

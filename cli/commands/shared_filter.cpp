@@ -3,7 +3,7 @@
 
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
-#include "cli/commands/counting.hpp"
+#include "cli/commands/removal.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
 #include "cli/text/error_text.hpp"
@@ -214,6 +214,8 @@ void check_shared_promise(const making_options& wanted, const sharing_options& s
   if (wanted.probes)
     refuse("the probes of a shared filter follow from its capacity and FPR", "--probes", "",
            "give --capacity and --rate");
+  if (wanted.quotient)
+    refuse("a quotient filter cannot be shared", "--quotient", "", "use --counting, or build a file");
   const layout_facts* facts = find_layout_facts(wanted.layout);
   if (!wanted.layout.empty() && !wanted.counting && (facts == nullptr || !facts->may_be_shared)) {
     throw error(errc::invalid_argument,
@@ -264,7 +266,7 @@ void refuse_what_files_have(const build_options& options) {
 redis_params shared_params(const making_options& wanted, const sharing_options& sharing, std::uint64_t capacity,
                            double default_rate) {
   redis_params p;
-  p.filter.layout = wanted.counting ? std::string(layouts::counting::name) : wanted.layout;
+  p.filter.layout = layout_for(wanted);
   p.filter.hash = wanted.hash;
   p.filter.keys = wanted.keys;
   p.filter.seed = wanted.seed;

@@ -132,7 +132,11 @@ combined combine(const combine_options& options, const operation& how) {
       bits = &copy.emplace(copy_of(*next, name));
     check_compatible(first_name, p, name, bits->parameters());
     if (!how.intersects) {
-      all.filter.merge(*bits);
+      try {
+        all.filter.merge(*bits);
+      } catch (const error& e) {
+        throw in_filter(e, name);
+      }
       continue;
     }
     refuse_unless_plain(p, first_name, how.name, "intersect plain filters of their keys");
@@ -172,7 +176,7 @@ exit_status write_file(const combine_options& options, const operation& how, con
                      {"keys_sigma", number_or_null(keys.sigma)},
                      {"keys_at_most", at_most},
                      {"keys_noise", noise},
-                     {"fill", static_cast<double>(now.ones) / static_cast<double>(p.geometry.bits / cell_bits_of(p))}});
+                     {"fill", all.filter.fill_ratio()}});
     }
     result.update({{"rate", now.current_fpr}, {"capacity", p.capacity}, {"target_rate", p.target_fpr}});
     add_verdict(result, watch.judgement());

@@ -8,10 +8,10 @@
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
 #include "cli/commands/common.hpp"
-#include "cli/commands/counting.hpp"
 #include "cli/commands/fpr_watch.hpp"
 #include "cli/commands/grammar.hpp"
 #include "cli/commands/open_handle.hpp"
+#include "cli/commands/removal.hpp"
 #include "cli/io/key_batch.hpp"
 #include "cli/io/output.hpp"
 #include "cli/text/color.hpp"
@@ -182,9 +182,9 @@ std::vector<std::string> complaints(const findings& f) {
         "or it is damaged; see 'bloomery info --check'",
         count_text(f.present.missing), counted(f.present.keys, "present key"), f.present.missing == 1 ? "is" : "are",
         forgets ? " at the time of the newest key: they are older than the window" : ""));
-    if (f.facts.counting && f.facts.counting->refused_removals > 0) {
-      const counting_facts& c = *f.facts.counting;
-      result.push_back("the filter is " + taint_text(c.refused_removals, c.unnoticed_removals));
+    if (f.facts.removals && f.facts.removals->refused > 0) {
+      const removal_facts& r = *f.facts.removals;
+      result.push_back("the filter is " + taint_text(r.refused, r.unnoticed));
     }
   }
   if (f.has_alarm()) {
@@ -234,6 +234,7 @@ std::string verdict_on_a_sound_one(const findings& f) {
     return "sound: all rates agree within chance";
   }
   const char* why = is_estimate        ? "is an estimate"
+                    : f.facts.quotient ? "includes copies without a slot"
                     : p.scheme.empty() ? "is too large to be compared"
                                        : "of a scheme cannot be compared";
   if (f.measured.queries == 0) return fmt::format("no problem found, but the key count {}", why);

@@ -73,7 +73,7 @@ void check_window(const making_options& wanted) {
   }
   if (w.length->count == 0) refuse("the window is empty", w.option(), "0", "give at least 1 key");
   if (!wanted.scheme.empty()) refuse_with_window(wanted, "--scheme");
-  if (wanted.counting) refuse_with_window(wanted, "--counting");
+  if (const char* const option = wanted.removal_option()) refuse_with_window(wanted, option);
   if (wanted.growing) refuse_with_window(wanted, "--grow");
   if (wanted.bits) refuse_with_window(wanted, "--bits");
   if (wanted.probes) refuse_with_window(wanted, "--probes");

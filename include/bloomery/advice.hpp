@@ -1,5 +1,6 @@
-// Choice of a filter: advise() selects the structure (fixed size, counting, scalable, sliding-window or static) that
-// suits the requirements, and layout_candidates() the layout of a filter of fixed size. Both give their reasons.
+// Choice of a filter: advise() selects the structure (fixed size, counting, quotient, scalable, sliding-window or
+// static) that suits the requirements, and layout_candidates() the layout of a filter of fixed size. Both give their
+// reasons.
 //
 // The rule for structures: take the one that meets the requirements with the fewest bits per key in its worst case.
 // docs/choosing.md explains it in prose.
@@ -110,17 +111,18 @@ struct requirements {
   key_kind kind = key_kind::bytes;
 };
 
-/// Filter structures. The first four are the families of params; the others combine plain filters.
+/// Filter structures. The first five are the families of params; the others combine plain filters.
 enum class structure : std::uint8_t {
   plain,           ///< fixed size: filter<>, any_filter
   counting,        ///< supports removal: layout "counting"
   sliding_window,  ///< expires old keys: sliding_window_filter
   static_set,      ///< built once from all keys: static_filter
+  quotient,        ///< supports removal, up to 15 copies of a key: layouts "quotient4" to "quotient24"
   scalable,        ///< adds layers, in memory: scalable_filter
   rebuilding,      ///< rebuilt at the required size from a key log: rebuilding_filter
 };
 
-/// "plain", "counting", "windowed", "sealed", "growing" or "logged".
+/// "plain", "counting", "windowed", "sealed", "quotient", "growing" or "logged".
 const char* name_of(structure s) noexcept;
 
 /// The reason for taking or rejecting a structure.
@@ -129,6 +131,7 @@ enum class ground : std::uint8_t {
   forgets_keys,      ///< a sliding-window filter, but no key may expire
   keeps_all_keys,    ///< keys must expire, but it keeps all keys
   cannot_remove,     ///< keys must be removable
+  refuses_keys,      ///< a quotient filter, which refuses keys when it is full, but no key is removed
   keys_come_later,   ///< a static filter, but not all keys are known beforehand
   needs_log,         ///< no log is allowed on disk
   needs_capacity,    ///< the number of keys is unknown
@@ -145,7 +148,7 @@ enum class ground : std::uint8_t {
   no_such_fingerprint,   ///< all keys are known, but no fingerprint keeps the target FPR
   static_not_smaller,    ///< all keys are known, but a static filter would not be smaller at this rate
   static_is_smaller,     ///< all keys are known, so a static filter can be smaller
-  removes_keys,          ///< no other structure supports removal
+  removes_keys,          ///< the smallest structure that supports removal
   forgets_old_keys,      ///< no other structure expires old keys
   grows,                 ///< the number of keys is unknown
   grows_with_log,        ///< the number of keys is unknown, and a log is allowed
@@ -173,7 +176,9 @@ const char* phrase_of(what_if change) noexcept;
 
 /// What the choice does not guarantee.
 enum class caution : std::uint8_t {
-  remove_only_inserted,     ///< removing a key that was never inserted may cause false negatives
+  remove_only_inserted,  ///< removing a key that was never inserted may cause false negatives
+  room_for_copies,       ///< a quotient filter refuses keys when it is full; each copy of a key takes room, up to 15,
+                         ///< and keys with more than two copies fill it earlier
   removal_helps_attackers,  ///< a client that can remove absent keys can cause false negatives, even with a secret
   false_positives_last,     ///< a false positive stays one until the filter is rebuilt with another secret
   memory_bounds_keys,       ///< at most advice::most_keys_in_memory keys fit
@@ -231,7 +236,7 @@ struct advice {
 ///     const advice fixed = advise({.keys = 1'000'000, .rate = 0.01});
 ///     assert(fixed.taken.take == structure::plain && fixed.taken.parameters.layout == "split_block");
 ///     const advice deletes = advise({.keys = 1'000'000, .rate = 0.01, .deletes = true});
-///     assert(deletes.taken.take == structure::counting);
+///     assert(deletes.taken.take == structure::quotient && deletes.taken.bits_per_key < 10.5);
 ///     const advice sealed = advise({.keys = 1'000'000, .rate = 0.01, .sealed = true});
 ///     assert(sealed.taken.parameters.layout == "fuse7" && sealed.taken.bits_per_key < 8);
 ///     const advice unknown = advise({.rate = 0.01});

@@ -40,7 +40,7 @@ class any_filter {
   /// @throws error  invalid_argument, too_large: as complete(), or not enough memory
   explicit any_filter(params p);
 
-  /// A plain or counting filter with existing bits. Its count is estimated.
+  /// A plain, counting or quotient filter with existing bits. Its count is estimated.
   /// @throws error  as above; incompatible: the number of bytes differs from the geometry's, or another family
   any_filter(params p, heap_storage bytes);
 
@@ -49,7 +49,7 @@ class any_filter {
   ///
   /// @throws error  as mapped_storage::open; incompatible: a layout, scheme or hash that this library does not have, a
   ///                secret that is missing, wrong or not needed, a filter with a log for read_write (open it with
-  ///                rebuilding_filter), or options.to_remove
+  ///                rebuilding_filter), a quotient filter for read_write (file_edit changes it), or options.to_remove
   ///
   /// Example:
   ///     any_filter(complete({.capacity = 1000, .target_fpr = 0.01})).save("open.bloom");
@@ -59,7 +59,8 @@ class any_filter {
   ///     assert(any_filter::open("open.bloom", {.check = file_check::payload}).may_contain("Madrid"));
   static any_filter open(const std::string& path, const open_options& options = {});
 
-  /// Creates an empty filter file, mapped for writing. @throws error  as mapped_storage::create
+  /// Creates an empty filter file, mapped for writing.
+  /// @throws error  as mapped_storage::create; incompatible: a quotient filter, which is made in memory and saved
   ///
   /// Example:
   ///     const params p = complete({.capacity = 1000, .target_fpr = 0.01});
@@ -124,7 +125,8 @@ class any_filter {
   void close();
 
   /// Inserts a key. True: the key is certainly new.
-  /// @throws error  incompatible: the filter has keys of the other kind; not_permitted: opened for reading only
+  /// @throws error  incompatible: the filter has keys of the other kind; not_permitted: opened for reading only; full:
+  ///                a quotient filter has no room for the key
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
@@ -134,7 +136,7 @@ class any_filter {
   /// Keys may be text, integers, or hashes computed by hash(). Filters of a scheme accept text only.
   /// @throws error  incompatible: keys of the other kind, hashes with a scheme, or hash64s without uses_hash64();
   ///                not_permitted: opened for reading only; invalid_argument: `is_new` has another size. Nothing is
-  ///                inserted then.
+  ///                inserted then. partial_error full: a quotient filter has no room for a key; those before it are in
   ///
   /// Example:
   ///     any_filter seen(complete({.capacity = 1000, .target_fpr = 0.01}));
@@ -150,10 +152,10 @@ class any_filter {
   /// certainly new. See filter::insert_all(); classic and schemes insert in order. @throws error as above
   std::uint64_t insert_all(key_span keys, unsigned threads = 0);
 
-  /// Removes one copy of an inserted key from a counting filter. not_found: the key was certainly absent, nothing
-  /// changes, and the filter is tainted() from then on. Removing a key that was never inserted may remove other keys:
-  /// see filter::remove(). If the process is killed within this call on a mapped file, the key may stay half removed;
-  /// file_edit changes a file atomically.
+  /// Removes one copy of an inserted key from a counting or quotient filter. not_found: the key was certainly absent,
+  /// nothing changes, and the filter is tainted() from then on. Removing a key that was never inserted may remove other
+  /// keys: see filter::remove(). If the process is killed within this call on a mapped file, the key may stay half
+  /// removed; file_edit changes a file atomically.
   ///
   /// @throws error  incompatible: keys of the other kind, or a filter of another layout; not_permitted: opened for
   ///                reading only
@@ -185,8 +187,8 @@ class any_filter {
   /// Whether keys are hashed to 128 bits before their cells are computed: true for all layouts, false for schemes.
   bool uses_hashes() const noexcept;
 
-  /// The cells of a key: parameters().geometry.probes indices of bits, or of counters in a counting filter. Some may be
-  /// equal.
+  /// The cells of a key: parameters().geometry.probes indices of bits, of counters in a counting filter, or of the two
+  /// blocks of a quotient filter. Some may be equal.
   /// @throws error incompatible: keys of the other kind
   std::vector<std::uint64_t> cells(std::string_view key) const;
   std::vector<std::uint64_t> cells(std::uint64_t key) const;
@@ -209,8 +211,8 @@ class any_filter {
   bool uses_hash64() const noexcept;
 
   /// Merges the keys of `other` into this filter (union). The count becomes an estimate. Counting filters add their
-  /// counters, each up to 15, and their counts. @throws error incompatible: names the field that differs and both
-  /// values
+  /// counters, each up to 15, and their counts; quotient filters add their copies. @throws error  incompatible: names
+  /// the field that differs and both values; full: a quotient filter has no room for all copies, and nothing changes
   void merge(const any_filter& other);
 
   /// Replaces this filter by the intersection. It reports every key that was in both filters, and has more false
@@ -248,11 +250,11 @@ class any_filter {
   std::uint64_t capacity() const noexcept;      ///< keys
   std::uint64_t bit_size() const noexcept;      ///< bits
   std::uint64_t byte_size() const noexcept;     ///< bytes
-  std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new; counting filters: present copies
+  std::uint64_t insert_count() const noexcept;  ///< keys that were certainly new; with removal: present copies
   bool count_is_estimate() const noexcept;    ///< insert_count() includes an estimate: after merge() or a killed writer
   const key_counts& counts() const noexcept;  ///< all counters
-  bool tainted() const noexcept;              ///< counting filters: the removal of an absent key was refused
-  double fill_ratio() const;                  ///< fraction of bits set, or of non-zero counters; reads all bits
+  bool tainted() const noexcept;              ///< with removal: the removal of an absent key was refused
+  double fill_ratio() const;                  ///< fraction of bits set, non-zero counters or used slots; reads all bits
   double approximate_size() const;            ///< distinct keys, estimated from the bits; reads all bits
   estimate estimated_keys() const;            ///< the same with its standard deviation
   double current_fpr() const;                 ///< exact FPR of the present bits (measure_fill()); reads all bits
@@ -306,8 +308,8 @@ class any_filter {
 /// the filter's size, and the same disk space until the old file is replaced.
 ///
 /// Filters of bits can also be changed in place, which is faster and safe: bits only change from 0 to 1, and inserting
-/// a key again changes nothing. Counting filters need file_edit: a half removed key is damaged, and removing it again
-/// would decrement counters of other keys.
+/// a key again changes nothing. Filters with removal need file_edit: a half removed key is damaged, and removing it
+/// again would remove other keys.
 ///
 /// Example:
 ///     any_filter(complete({.layout = "counting", .capacity = 1000, .target_fpr = 0.01})).save("here.bloom");

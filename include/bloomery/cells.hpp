@@ -3,9 +3,9 @@
 // cell_view reads the cells of a filter in memory or in a file, for visualisations. key_explanation, the result of
 // filter_handle::explain(), shows cell by cell why a key is reported as present or absent.
 //
-// A cell is a bit, a counter of a counting filter or a fingerprint of a static filter. In sliding-window filters a cell
-// has one bit per generation. Cells are numbered from 0, through all layers from the oldest to the newest. The stamps
-// between the cells of a sliding-window filter have no number.
+// A cell is a bit, a counter of a counting filter, a fingerprint of a static filter or a block of a quotient filter. In
+// sliding-window filters a cell has one bit per generation. Cells are numbered from 0, through all layers from the
+// oldest to the newest. The stamps between the cells of a sliding-window filter have no number.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -63,14 +63,15 @@ class cell_view {
   std::uint32_t layer_of(std::uint64_t cell) const;  ///< 0 is the oldest layer. Requires cell < size().
   std::uint64_t first_cell(std::uint32_t layer) const { return layers_[layer].first_cell; }
 
-  /// The value of a cell: a bit, a counter, a fingerprint, or the bit mask of live generations. Requires cell < size().
+  /// The value of a cell: a bit, a counter, a fingerprint, the number of used slots of a block, or the bit mask of live
+  /// generations. Requires cell < size().
   std::uint32_t value(std::uint64_t cell) const;
 
   /// The number in this view of a cell that filter_handle::explain() reported for this layer.
   std::uint64_t number_of(std::uint64_t explained_cell, std::uint32_t layer) const;
 
-  /// Whether the number of set cells grows with the number of keys: false for fingerprints.
-  bool shows_fill() const noexcept { return kind_ != kind::fingerprint; }
+  /// Whether the number of set cells shows the number of keys: false for fingerprints and blocks.
+  bool shows_fill() const noexcept { return kind_ != kind::fingerprint && kind_ != kind::slots; }
 
   /// The number of non-zero cells in the range [from, to). Requires to <= size().
   std::uint64_t count_set(std::uint64_t from, std::uint64_t to) const;
@@ -80,7 +81,7 @@ class cell_view {
   void count_set(std::uint64_t from, std::uint64_t run, std::span<std::uint64_t> counts) const;
 
  private:
-  enum class kind : std::uint8_t { bit, counter, generations, fingerprint };
+  enum class kind : std::uint8_t { bit, counter, generations, fingerprint, slots };
   struct segment {
     std::uint64_t first_cell;
     std::uint64_t cells;
@@ -98,13 +99,16 @@ class cell_view {
   std::uint64_t block_cells_;
   std::uint64_t mask_;  // XORed with a cell's number; 7 for schemes that count the bits of a byte from the highest
   std::uint32_t epoch_;
+  std::uint32_t (*used_in_block_)(const std::uint8_t* block) = nullptr;  // of a quotient filter
   std::vector<segment> layers_;
 };
 
 /// A cell of a key and its value.
 struct explained_cell {
-  std::uint64_t cell = 0;    ///< index in its layer
-  std::uint32_t value = 0;   ///< a bit: 0 or 1; a counter: 0 to 15; a static filter: a fingerprint
+  std::uint64_t cell = 0;  ///< index in its layer
+  /// A bit: 0 or 1; a counter: 0 to 15; a static filter: a fingerprint; a block of a quotient filter: the number of
+  /// copies of the key's fingerprint in it.
+  std::uint32_t value = 0;
   std::uint64_t offset = 0;  ///< on servers: the offset for SETBIT (bits) or BITFIELD (counters)
 };
 
@@ -133,6 +137,13 @@ struct explained_fingerprint {
   std::uint32_t expected = 0;      ///< the key's
 };
 
+/// The fingerprint of a key in a quotient filter. The key is absent unless one of its blocks has a copy.
+struct explained_slots {
+  std::uint32_t bucket = 0;     ///< of each block
+  std::uint32_t remainder = 0;  ///< which is looked for in the slots of this bucket
+  unsigned width = 0;           ///< bits of a remainder
+};
+
 /// The result of a lookup, with the cells that determine it.
 struct key_explanation {
   bool maybe_present = false;
@@ -142,6 +153,7 @@ struct key_explanation {
   std::uint64_t shards = 0;             ///< on servers, or in a layered_filter; otherwise 0
   std::vector<explained_generation> generations = {};     ///< of a sliding-window filter, the newest first
   std::optional<explained_fingerprint> fingerprint = {};  ///< of a static filter
+  std::optional<explained_slots> slots = {};              ///< of a quotient filter; its layer has one or two cells
 };
 
 }  // namespace bloomery

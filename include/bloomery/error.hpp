@@ -1,5 +1,5 @@
 // bloomery::error, the only exception type of the library. Sizing, creating, opening, saving and network operations
-// throw it. In memory, insert and may_contain cannot fail.
+// throw it. In memory, may_contain cannot fail, and insert only if a quotient filter is full.
 //
 // An error carries a class, the value expected and found, and a hint: a code for what the caller can do about it.
 #pragma once
@@ -28,6 +28,7 @@ enum class errc : std::uint8_t {
   locked,            ///< another process is writing
   io,                ///< reading or writing failed: full disk, broken device
   unavailable,       ///< a server could not be reached in time; the operation may or may not have been executed
+  full,              ///< a quotient filter has no room for a key
 };
 
 /// The name of the enumerator: "invalid_argument".
@@ -69,6 +70,7 @@ enum class hint : std::uint8_t {
   make_filter_with_log,
   make_foldable_filter,
   make_final_size,
+  make_larger_filter,
   name_layout_or_scheme,
   use_a_layout,
   use_classic_layout,

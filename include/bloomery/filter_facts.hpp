@@ -27,12 +27,13 @@ enum class info_depth : std::uint8_t {
 
 /// Statistics of the present bits. For sliding-window filters: as of the newest generation.
 struct fill_facts {
-  std::uint64_t cells = 0;      ///< bits, or counters; 0: the number of set cells does not show the fill ratio
-  std::uint64_t cells_set = 0;  ///< bits set, or non-zero counters
+  std::uint64_t cells = 0;      ///< bits, counters or slots; 0: the number of set cells does not show the fill ratio
+  std::uint64_t cells_set = 0;  ///< bits set, non-zero counters, or used slots
   double current_fpr = 0;       ///< FPR of the present bits, 0 to 1
   bool is_exact = true;  ///< false: current_fpr is computed from the number of set cells only, not from their positions
   double uncertainty = 1;  ///< the factor within which current_fpr is right: above 1 for schemes that approximate it
-  std::optional<estimate> estimated_keys = {};  ///< distinct keys, from cells_set; infinite if all cells are set
+  std::optional<estimate> estimated_keys = {};  ///< distinct keys, from cells_set; infinite if all cells are set;
+      ///< empty for quotient filters, whose slots tell only the number of copies
 
   /// Whether current_fpr follows from the cells without an approximation.
   bool is_certain() const noexcept { return is_exact && uncertainty == 1; }
@@ -59,13 +60,27 @@ struct file_facts {
   std::string format = {};    ///< a name in file_formats(), for a file of another system; empty: a file of bloomery
 };
 
+/// Facts about removals, of filters that support them.
+struct removal_facts {
+  std::uint64_t refused = 0;  ///< removals of keys that were certainly absent; if not 0, keys may be missing
+  double unnoticed = 0;       ///< expected removals of absent keys that were not refused; may be infinite
+};
+
 /// Facts about counting filters.
 struct counting_facts {
   std::uint64_t counters = 0;
-  std::optional<std::uint64_t> full =
-      {};                              ///< counters at their maximum, which removals leave as they are; empty: not read
-  std::uint64_t refused_removals = 0;  ///< removals of keys that were certainly absent; if not 0, keys may be missing
-  double unnoticed_removals = 0;       ///< expected removals of absent keys that were not refused; may be infinite
+  std::optional<std::uint64_t> full = {};  ///< counters at their maximum, which removals leave as they are; empty: not
+                                           ///< read
+};
+
+/// Facts about quotient filters.
+struct quotient_facts {
+  std::uint64_t slots = 0;
+  std::uint64_t keys_for = 0;              ///< slots that can be used before a key has no room, almost certainly, if no
+                                           ///< key has more than two copies
+  std::uint32_t fingerprint_bits = 0;      ///< of a remainder
+  std::optional<std::uint64_t> full = {};  ///< fingerprints with the maximum of 15 copies, which removals leave as they
+                                           ///< are; empty: not read
 };
 
 /// Facts about static filters.
@@ -151,7 +166,7 @@ struct filter_facts {
   std::uint64_t bits = 0;   ///< of all layers and shards
   std::uint64_t bytes = 0;  ///< the same in bytes
 
-  /// Keys that were certainly new when inserted; for counting filters the present copies; for static filters all keys.
+  /// Keys that were certainly new when inserted; for filters with removal the present copies; for static filters all.
   /// Empty: not counted.
   std::optional<std::uint64_t> insert_count = {};
   bool count_is_estimate = false;  ///< insert_count was estimated from the bits, or its file was not closed cleanly
@@ -168,7 +183,9 @@ struct filter_facts {
   std::optional<consistency_facts> consistency = {};  ///< at least info_depth::bits; local filters with one layer
   std::optional<file_facts> file = {};
   std::optional<window_facts> window = {};  ///< local sliding-window filters, at the time of the filter's clock
+  std::optional<removal_facts> removals = {};
   std::optional<counting_facts> counting = {};
+  std::optional<quotient_facts> quotient = {};
   std::optional<static_facts> static_keys = {};
   std::optional<log_facts> log = {};
   std::vector<layer_facts> layers = {};  ///< local scalable filters and copies of layers; the oldest first
@@ -193,8 +210,8 @@ fpr_judgement judge_fpr(const filter_facts& facts);
 inline constexpr std::uint64_t beyond_counting = std::uint64_t{1} << 62;
 
 /// Estimated distinct keys of a filter of these parameters, `counted` of which were certainly new when inserted.
-/// Returns `counted` for counting and static filters, and for more than 64 probes, where computing a rate takes a
-/// second.
+/// Returns `counted` for static filters and those with removal, and for more than 64 probes, where computing a rate
+/// takes a second.
 ///
 /// Example:
 ///     const params p = complete({.layout = "classic", .capacity = 1000, .target_fpr = 0.01});

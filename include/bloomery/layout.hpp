@@ -382,9 +382,10 @@ enum class family : std::uint8_t {
   counting,        ///< also remove: layout "counting"
   sliding_window,  ///< sliding-window filters: layouts "sliding" and "sliding64"
   static_set,      ///< static filters, built once from all keys: layouts "fuse1" to "fuse32", "ribbon1" to "ribbon32"
+  quotient,        ///< also remove, with a limited number of keys: layouts "quotient4" to "quotient24"
 };
 
-/// "plain", "counting", "windowed" or "sealed".
+/// "plain", "counting", "windowed", "sealed" or "quotient".
 const char* name_of(bloomery::family f) noexcept;
 
 /// The structures of static filters.
@@ -401,8 +402,8 @@ struct layout_facts {
   std::uint64_t max_blocks = 0;          ///< maximum number of blocks; without blocks the maximum number of bits
   std::uint32_t cell_bits = 1;           ///< bits of a cell
   std::uint32_t lanes = 0;               ///< words of a block, one probe in each; 0: probes are independent
-  std::uint32_t fingerprint_bits = 0;    ///< of static filters
-  std::uint32_t most_lines = 0;          ///< cache lines that a lookup in a static filter usually reads at most
+  std::uint32_t fingerprint_bits = 0;    ///< of static filters; of the remainders of quotient filters
+  std::uint32_t most_lines = 0;          ///< cache lines that a lookup in these usually reads at most
   std::uint32_t fixed_probes = 0;        ///< probes of every filter of the layout; 0: the user chooses k
   std::uint32_t most_chosen_probes = 0;  ///< maximum number of probes that geometry_for() chooses
   std::uint32_t hash_bits = 64;          ///< bits of a key's hash that the layout reads: 64 or 128

@@ -95,7 +95,8 @@ using extra_params = std::variant<std::monostate, window_length, key_log_id, sal
 /// The parameters of a filter. Two filters with equal layout or scheme, hash, keys, seed, secret and geometry set the
 /// same bits for the same key, in memory, in a file and in every process.
 struct params {
-  std::string layout = {};  ///< a name in layout_names(), or a layout of another family; empty if a scheme is named
+  std::string layout = {};  ///< a name in layout_names(), or a layout of another family; empty if a scheme is named.
+                            ///< complete() replaces "quotient" by the quotient layout with the fewest bits
   std::string scheme = {};  ///< a name in scheme_names(), such as "guava"; empty if a layout is named
   std::string hash =
       {};  ///< "xxh3_64", "xxh3", "mix", "identity", "murmur3", "siphash", "xxh64" or a user-defined name; empty with a scheme
@@ -199,14 +200,14 @@ double expected_fpr(const params& p, std::uint64_t keys);
 ///     assert(block_bits_of({.layout = "split_block512"}) == 512);
 std::uint64_t block_bits_of(const params& p);
 
-/// The family of a filter with these params; plain for an unknown layout.
+/// The family of a filter with these params; plain for an unknown layout. Knows "quotient", too.
 ///
 /// Example:
 ///     assert(family_of({.layout = "split_block512"}) == family::plain);
 family family_of(const params& p) noexcept;
 
-/// Bits of a cell: 4 for counting, 8 for sliding and sliding64, the width of a fingerprint for static filters,
-/// otherwise 1.
+/// Bits of a cell: 4 for counting, 512 (a block) for quotient filters, 8 for sliding and sliding64, the width of a
+/// fingerprint for static filters, otherwise 1.
 ///
 /// Example:
 ///     assert(cell_bits_of({.layout = "split_block512"}) == 1);

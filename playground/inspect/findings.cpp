@@ -19,10 +19,10 @@ json json_of(const measured_rate& m) {
   return {{"rate", m.rate()}, {"low", within.low}, {"high", within.high}, {"queries", m.queries}};
 }
 
-// The FPR with more keys. Null for filters that accept no more keys, grow, or drop old keys.
+// The FPR with more keys. Null for filters that accept no more keys or a limited number, grow, or drop old keys.
 json forecast_of(const filter_facts& facts) {
   const bool grows = facts.shared && facts.shared->grows;
-  if (facts.static_keys || facts.parameters.has_window() || grows) return nullptr;
+  if (facts.static_keys || facts.quotient || facts.parameters.has_window() || grows) return nullptr;
   json list = json::array();
   for (const std::uint64_t percent : {10u, 25u, 50u, 100u}) {
     const auto more =

@@ -433,7 +433,8 @@ int status_of(errc code) noexcept {
     case errc::not_a_filter:
     case errc::wrong_version:
     case errc::damaged: return 422;
-    case errc::incompatible: return 409;
+    case errc::incompatible:
+    case errc::full: return 409;
     case errc::already_exists:
     case errc::locked: return 409;
     case errc::unavailable: return 503;

@@ -106,6 +106,10 @@ option counting_option(const demand& d) {
   return of_params(d, structure::counting, complete(params_of(d, "counting", d.most)));
 }
 
+[[maybe_unused]] option quotient_option(const demand& d) {
+  return of_params(d, structure::quotient, complete(params_of(d, name_of(family::quotient), d.most)));
+}
+
 params window_params(const demand& d, std::string_view layout) {
   params p = params_of(d, layout, d.most);
   p.extra = d.w.window;
@@ -279,13 +283,19 @@ constexpr maker makers[] = {{structure::plain, plain_option},
                             {structure::rebuilding, rebuilding_option},
                             {structure::scalable, scalable_option},
                             {structure::sliding_window, sliding_window_option},
-                            {structure::counting, counting_option}};
+                            {structure::counting, counting_option},
+#if !defined(__EMSCRIPTEN__)  // a WebAssembly module leaves these filters out
+                            {structure::quotient, quotient_option}
+#endif
+};
 
 // Why the structure cannot meet the requirements; empty if it can.
 std::optional<ground> inability(structure take, const demand& d) {
   if (take == structure::sliding_window && !d.has_window()) return ground::forgets_keys;
   if (take != structure::sliding_window && d.has_window()) return ground::keeps_all_keys;
-  if (take != structure::counting && d.w.deletes) return ground::cannot_remove;
+  const bool removes = take == structure::counting || take == structure::quotient;
+  if (!removes && d.w.deletes) return ground::cannot_remove;
+  if (take == structure::quotient && !d.w.deletes) return ground::refuses_keys;
   if (take == structure::static_set && !d.w.sealed) return ground::keys_come_later;
   if (take == structure::rebuilding && !d.w.log) return ground::needs_log;
   if (d.unbounded && take != structure::scalable && take != structure::rebuilding) return ground::needs_capacity;
@@ -349,7 +359,8 @@ ground why_taken(const option& taken, const demand& d) {
         return d.w.rate < least_static_rate(d) ? ground::no_such_fingerprint : ground::static_not_smaller;
       }
       return d.range() ? ground::smaller_than_growing : ground::number_known;
-    case structure::counting: return ground::removes_keys;
+    case structure::counting:
+    case structure::quotient: return ground::removes_keys;
     case structure::sliding_window: return ground::forgets_old_keys;
     case structure::static_set: return ground::static_is_smaller;
     case structure::scalable: return ground::grows;
@@ -358,10 +369,10 @@ ground why_taken(const option& taken, const demand& d) {
   return ground::number_known;
 }
 
-// "plain split_block512", "counting".
+// "plain split_block512", "counting", "quotient7".
 std::string kind_text(const option& o) {
   const std::string& layout = o.parameters.layout;
-  return name_of(o.take) + (layout == name_of(o.take) ? "" : " " + layout);
+  return layout.starts_with(name_of(o.take)) ? layout : name_of(o.take) + (" " + layout);
 }
 
 // ---- changes of the requirements
@@ -507,6 +518,7 @@ double rounded_up(double rate) {
 std::vector<caution> cautions_of(const demand& d, const advice& a) {
   std::vector<caution> cautions;
   if (d.w.deletes) cautions.push_back(caution::remove_only_inserted);
+  if (a.taken.take == structure::quotient) cautions.push_back(caution::room_for_copies);
   if (d.w.deletes && d.w.threat) cautions.push_back(caution::removal_helps_attackers);
   if (d.w.threat) cautions.push_back(caution::false_positives_last);
   if (a.most_keys_in_memory != 0) cautions.push_back(caution::memory_bounds_keys);
@@ -523,7 +535,7 @@ std::uint64_t keys_in_memory(const demand& d, const option& taken) {
 }  // namespace
 
 const char* name_of(structure s) noexcept {
-  constexpr const char* names[] = {"plain", "counting", "windowed", "sealed", "growing", "logged"};
+  constexpr const char* names[] = {"plain", "counting", "windowed", "sealed", "quotient", "growing", "logged"};
   return names[static_cast<std::size_t>(s)];
 }
 

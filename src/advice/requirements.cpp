@@ -81,7 +81,7 @@ demand demand_of(const requirements& w) {
   if (w.sealed) check_sealed(w, d);
   if (w.deletes && d.unbounded) {
     contradiction("deletes", "an unknown number of keys",
-                  "a counting filter cannot grow: give the maximum number of keys present at a time");
+                  "a filter with removal cannot grow: give the maximum number of keys present at a time");
   }
   if (d.most == 0) d.most = assumed_keys;
   return d;

@@ -7,6 +7,7 @@
 
 #include "file/fields.hpp"
 #include "file/layers_file.hpp"
+#include "registry/tables.hpp"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -335,7 +336,8 @@ decoded decode(std::span<const std::uint8_t> header, std::uint64_t file_bytes, c
 
   slot slots[2];
   bool valid[2];
-  const bool counts_removals = family_of(p) == family::counting;
+  const layout_row* const layout = find_layout(p.layout);
+  const bool counts_removals = layout != nullptr && layout->removals != nullptr;
   for (std::size_t i = 0; i < 2; ++i) {
     valid[i] = decode_slot(header.subspan(slot_at[i], slot_bytes), slots[i]) &&
                (counts_removals || slots[i].counts.refused_removals == 0);

@@ -10,8 +10,25 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace bloomery {
+
+namespace {
+
+// Slots may not suffice, and then the filter must not change.
+void merge_copies(std::span<std::uint8_t> into, const layout_row& layout, const params& p,
+                  std::span<const std::uint8_t> from, std::uint64_t copies) {
+  if (layout.slots == nullptr) {
+    layout.removals->merge(p.geometry, into, from);
+    return;
+  }
+  std::vector<std::uint8_t> merged(into.begin(), into.end());
+  if (!layout.removals->merge(p.geometry, merged, from)) throw full_filter(p, copies);
+  std::copy(merged.begin(), merged.end(), into.begin());
+}
+
+}  // namespace
 
 void any_filter::merge(const any_filter& other) {
   const std::string reason = difference(parameters(), other.parameters());
@@ -28,7 +45,8 @@ void any_filter::merge(const any_filter& other) {
     return;
   }
   if (impl_->removals != nullptr) {
-    impl_->removals->merge({impl_->data, impl_->bytes}, other.bytes());
+    merge_copies({impl_->data, impl_->bytes}, *impl_->layout, parameters(), other.bytes(),
+                 insert_count() + other.insert_count());
     *impl_->counts = sum_of_counts(*impl_->counts, *other.impl_->counts);
     impl_->changed_everywhere();
     if (other.count_is_out_of_date()) impl_->estimate_count();
@@ -44,7 +62,7 @@ void any_filter::intersect(const any_filter& other) {
   if (!reason.empty()) throw error(errc::incompatible, {"filters cannot be intersected", "", "", reason, ""});
   if (impl_->removals != nullptr) {
     throw error(errc::incompatible,
-                {"counting filters cannot be intersected: counters do not show which copies are in both", "",
+                {"filters with removal cannot be intersected: they do not show which copies are in both", "",
                  "filters of bits", parameters().layout, hint::intersect_plain_filters});
   }
   if (impl_->window) {

@@ -80,6 +80,18 @@ params unlocked(params p, const std::optional<secret_key>& secret, const std::st
 
 }  // namespace
 
+namespace {
+
+// A block changes in several steps, so a reader of the mapped file, or a killed writer, could lose keys of the block.
+void refuse_in_place(const params& p, const std::string& path) {
+  const layout_row* const layout = find_layout(p.layout);
+  if (layout == nullptr || layout->slots == nullptr) return;
+  throw error(errc::incompatible, {"a quotient filter cannot be changed in a mapped file", path, "", p.layout,
+                                   "change it as a whole: file_edit or open_filter(), or save() a filter in memory"});
+}
+
+}  // namespace
+
 any_filter::any_filter(std::unique_ptr<impl> b) noexcept : impl_(std::move(b)) {}
 any_filter::any_filter(any_filter&&) noexcept = default;
 any_filter& any_filter::operator=(any_filter&&) noexcept = default;
@@ -95,7 +107,7 @@ any_filter::any_filter(params p) {
 any_filter::any_filter(params p, heap_storage bytes) {
   p = complete(std::move(p));
   const family kind = family_of(p);
-  if (bytes.size() != bytes_for(p.geometry.bits) || (kind != family::plain && kind != family::counting)) {
+  if (bytes.size() != bytes_for(p.geometry.bits) || (kind != family::plain && removals_of(p) == nullptr)) {
     throw error(errc::incompatible, {"the bytes do not match the parameters", "",
                                      std::to_string(bytes_for(p.geometry.bits)), std::to_string(bytes.size()), ""});
   }
@@ -116,8 +128,9 @@ any_filter any_filter::open_any(const std::string& path, const open_options& opt
 any_filter any_filter::open_any(const std::string& path, const open_options& options, format::open_file file) {
   const bool writes = options.mode == access::read_write;
   params p = unlocked(file.parameters(), options.secret, path, options.facts_only && !writes);
-  if (options.to_remove && family_of(p) != family::counting) refuse_removal(p, path);
+  if (options.to_remove && removals_of(p) == nullptr) refuse_removal(p, path);
   if (writes) refuse_keys_if_static(p, path);
+  if (writes) refuse_in_place(p, path);
   mapped_storage bytes = mapped_storage::map(path, std::move(file), options);
   const file_info info = bytes.info();
   format::page_check* const unverified = bytes.unverified();
@@ -135,6 +148,7 @@ any_filter any_filter::open_any(const std::string& path, const open_options& opt
 any_filter any_filter::create(const std::string& path, params p, const create_options& options) {
   p = complete(std::move(p));
   refuse_empty_if_static(p);
+  refuse_in_place(p, path);
   mapped_storage bytes = mapped_storage::create(path, p, options);
   return any_filter(std::make_unique<impl>(std::move(p), std::move(bytes)));
 }
@@ -167,7 +181,7 @@ any_filter any_filter::clone() const {
 
 any_filter any_filter::loaded(loaded_file file, const open_options& options, const std::string& path) {
   params p = unlocked(file.info.parameters, options.secret, path);
-  if (options.to_remove && family_of(p) != family::counting) refuse_removal(p, path);
+  if (options.to_remove && removals_of(p) == nullptr) refuse_removal(p, path);
   auto b = std::make_unique<impl>(std::move(p), std::move(file.bytes));
   b->check_window(file.info, false, path);
   b->check_bytes(path);

@@ -10,10 +10,12 @@
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/measure.hpp>
+#include <bloomery/partial_error.hpp>
 #include <bloomery/scheme.hpp>
 #include <bloomery/sizing.hpp>
 
 #include "file/page_check.hpp"
+#include "filters/full_filter.hpp"
 #include "filters/hash_keys.hpp"
 #include "filters/known.hpp"
 #include "filters/removal.hpp"
@@ -58,8 +60,8 @@ struct any_filter::impl {
   mapped_storage* mapped = nullptr;
   format::page_check* unverified = nullptr;  // of a file whose pages are verified before their first use; else null
   bool is_read_only = false;                 // a file of another system, which is not changed
-  bool is_special = false;  // a window, or `unverified`: lookups need more than the layout's own function
-  const removal_calls* removals = nullptr;  // of a counting filter
+  bool is_special = false;  // no functions for single keys, or `unverified`: lookups need more than a call of `single`
+  const removal_calls* removals = nullptr;  // of a filter with removal
   std::uint32_t cell_bits = 1;
   static constexpr auto no_keys = static_cast<key_kind>(~0u);
   key_kind takes = no_keys;  // unchanged unless can_hash_keys()
@@ -88,9 +90,9 @@ struct any_filter::impl {
     if (layout != nullptr) cell_bits = layout->cell_bits;
     if (layout != nullptr && layout->window != nullptr)
       window.emplace(parameters);
-    else if (layout != nullptr && hash != nullptr)
+    else if (layout != nullptr && layout->single != nullptr && hash != nullptr)
       single = &single_key_calls_of(*layout, *hash);
-    is_special = window.has_value();
+    is_special = layout != nullptr && layout->single == nullptr;
     if (single != nullptr && single->insert_integer != nullptr && removals == nullptr && mapped == nullptr)
       takes_directly = takes;
     if (single != nullptr) finds_directly = takes;
@@ -246,11 +248,7 @@ struct any_filter::impl {
     layout->window->look_up(data, parameters.geometry, keys, epoch, bitmap);
   }
 
-  bool insert_one_in_window(key_hash key) {
-    const std::uint64_t unseen = insert_in_window(hash_span::hashes({&key, 1}), nullptr);
-    inserted() += unseen;
-    return unseen != 0;
-  }
+  bool insert_one_specially(key_hash key) { return insert_source(hash_span::hashes({&key, 1}), nullptr) != 0; }
 
   bool has_one_specially(key_hash key) const {
     std::uint64_t answer = 0;
@@ -278,6 +276,7 @@ struct any_filter::impl {
       inserted() += unseen;
       return unseen;
     }
+    if (layout->slots != nullptr) return insert_into_slots(keys, is_new);
     if (mapped == nullptr || is_bulk_of_log(keys, is_new)) {
       changed_everywhere();
       const std::uint64_t all_new = layout->insert(data, parameters.geometry, keys, is_new);
@@ -294,6 +293,15 @@ struct any_filter::impl {
       if (counted_of(some, new_here) > 0) on_inserted(some, fresh.data());
       if (is_new != nullptr) std::copy_n(fresh.data(), count, is_new + first);
     });
+    return all_new;
+  }
+
+  // Inserts keys until one has no room. @throws partial_error full
+  std::uint64_t insert_into_slots(const hash_span& keys, std::uint8_t* is_new) {
+    std::uint64_t all_new = 0;
+    const std::size_t done = layout->slots->insert(data, parameters.geometry, keys, is_new, all_new);
+    inserted() += done;
+    if (done < keys.size()) throw partial_error(full_filter(parameters, inserted() + 1), {done, all_new}, 0);
     return all_new;
   }
 
@@ -332,13 +340,13 @@ struct any_filter::impl {
     want(key_kind::bytes);
     want_writable();
     if (layout == nullptr) return insert_by_scheme(key);
-    if (window) return insert_one_in_window(hash_one(key));
+    if (single == nullptr) return insert_one_specially(hash_one(key));
     return counted(single->insert_bytes(data, parameters.geometry, seed, key), [&] { return hash_one(key); });
   }
   [[gnu::noinline]] bool insert_indirectly(std::uint64_t key) {
     want(key_kind::u64le);
     want_writable();
-    if (window) return insert_one_in_window(hash_one(key));
+    if (single == nullptr) return insert_one_specially(hash_one(key));
     return counted(single->insert_integer(data, parameters.geometry, seed, key), [&] { return hash_one(key); });
   }
 
@@ -437,7 +445,11 @@ struct any_filter::impl {
       return all_new;
     }
     each_source(keys, [&](const hash_span& some, std::size_t first) {
-      all_new += insert_source(some, is_new == nullptr ? nullptr : is_new + first);
+      try {
+        all_new += insert_source(some, is_new == nullptr ? nullptr : is_new + first);
+      } catch (const partial_error& e) {
+        throw partial_error(e, {first + e.done().keys, all_new + e.done().changed}, 0);
+      }
     });
     return all_new;
   }
@@ -482,15 +494,15 @@ struct any_filter::impl {
     return all_new;
   }
 
-  // The number of cells counted by ones(): counters, otherwise bits. In a static filter, any cell may be 0.
+  // The number of cells counted by ones(): counters, slots, otherwise bits. In a static filter, any cell may be 0.
   std::uint64_t cells() const {
-    return removals != nullptr ? parameters.geometry.bits / cell_bits : parameters.geometry.bits;
+    return removals != nullptr ? removals->cells(parameters.geometry) : parameters.geometry.bits;
   }
 
   // Non-zero cells. In an untrusted file, unused bits of the last byte may be set, so the count is limited to all bits.
   std::uint64_t ones() const {
     if (window) return measure_fill(parameters, {data, bytes}).ones;
-    if (removals != nullptr) return removals->cells_used({data, bytes});
+    if (removals != nullptr) return removals->cells_used(parameters.geometry, {data, bytes});
     return std::min(count_ones({data, bytes}), parameters.geometry.bits);
   }
   std::uint64_t zeros() const { return cells() - ones(); }

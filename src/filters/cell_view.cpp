@@ -7,6 +7,8 @@
 #include <bloomery/layouts/sliding.hpp>
 #include <bloomery/scheme.hpp>
 
+#include "registry/tables.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -40,6 +42,10 @@ cell_view::cell_view(const params& p, std::span<const std::uint8_t> bytes, std::
     case family::counting: kind_ = kind::counter; break;
     case family::sliding_window: kind_ = kind::generations; break;
     case family::static_set: kind_ = kind::fingerprint; break;
+    case family::quotient:
+      kind_ = kind::slots;
+      used_in_block_ = find_layout(p.layout)->slots->used_in_block;
+      break;
   }
   if (const scheme* const s = find_scheme(p.scheme); s != nullptr && s->from_top) mask_ = 7;
 }
@@ -80,6 +86,7 @@ std::uint32_t cell_view::value(std::uint64_t cell) const {
       const window_block block = block_at(cell / block_cells_);
       return std::uint32_t{block.cells[cell % block_cells_]} & block.live;
     }
+    case kind::slots: return used_in_block_(l.bytes.data() + cell * (cell_bits_ / 8));
     case kind::bit: break;
   }
   return test_bit(l.bytes.data(), (cell - l.first_cell) ^ mask_) ? 1 : 0;

@@ -32,6 +32,22 @@ void explain_fingerprint(const any_filter& filter, std::uint64_t hash64, key_exp
   if (!cells.empty()) result.layers.emplace_back().cells = std::move(cells);
 }
 
+void explain_slots(const any_filter& filter, std::uint64_t hash64, key_explanation& result) {
+  const params& p = filter.parameters();
+  const layout_row& layout = *find_layout(p.layout);
+  const slot_lookup found = layout.slots->look_up(filter.bytes().data(), p.geometry, hash64);
+  explained_layer& layer = result.layers.emplace_back();
+  layer.bytes = layout.block_bits / 8;
+  layer.blocks = p.geometry.bits / layout.block_bits;
+  layer.block = found.blocks.front().number;
+  layer.first_byte = layer.block * layer.bytes;
+  for (const slot_lookup::block& block : found.blocks) {
+    layer.cells.push_back({block.number, block.copies});
+    result.maybe_present |= block.copies > 0;
+  }
+  result.slots = explained_slots{found.bucket, found.remainder, layout.fingerprint_bits};
+}
+
 // A cell is a byte with one bit per generation; the block begins with the epoch in which it was last written.
 void explain_generations(const any_filter& filter, const std::vector<std::uint64_t>& cells, key_explanation& result) {
   const params& p = filter.parameters();
@@ -109,6 +125,7 @@ key_explanation explain_key(const any_filter& filter, key_span one_key, const ce
   const auto in_memory = [&](std::uint64_t cell) { return cell_value(cell_bits_of(p), filter.bytes().data(), cell); };
   switch (family_of(p)) {
     case family::static_set: explain_fingerprint(filter, hash.hash64, result); break;
+    case family::quotient: explain_slots(filter, hash.hash64, result); break;
     case family::sliding_window: explain_generations(filter, cells_of_key(filter, key), result); break;
     case family::plain:
     case family::counting: explain_cells(p, cells_of_key(filter, key), in_memory, result); break;

@@ -10,6 +10,7 @@
 #include <bloomery/scheme.hpp>
 #include <bloomery/sizing.hpp>
 
+#include "filters/removal.hpp"
 #include "filters/uncertainty.hpp"
 #include "registry/tables.hpp"
 #include "registry/windows.hpp"
@@ -22,6 +23,12 @@ namespace {
 
 std::uint64_t whole(double keys) {
   return static_cast<std::uint64_t>(std::llround(std::min(keys, static_cast<double>(beyond_counting))));
+}
+
+// The number of cells that measure_fill() counts.
+std::uint64_t counted_cells_of(const params& p) {
+  const removal_calls* const removals = removals_of(p);
+  return removals != nullptr ? removals->cells(p.geometry) : p.geometry.bits / cell_bits_of(p);
 }
 
 // Number of cells, counted once per generation.
@@ -60,18 +67,22 @@ void add_window(filter_facts& facts, const any_filter& filter, info_depth depth)
 
 void add_bits(filter_facts& facts, const counted_cells& cells) {
   const params& p = facts.parameters;
-  const bool copies = facts.counting.has_value();
+  const bool copies = facts.removals.has_value();
   const fill_statistics& bits = cells.fill;
   const estimate keys = estimated_keys(p, bits.ones);
-  facts.fill = fill_facts{.cells = p.geometry.bits / cell_bits_of(p),
+  facts.fill = fill_facts{.cells = counted_cells_of(p),
                           .cells_set = bits.ones,
                           .current_fpr = bits.current_fpr,
                           .uncertainty = uncertainty_of(p, bits.current_fpr),
                           .estimated_keys = keys};
-  if (copies) facts.counting->full = cells.full;
+  if (facts.quotient) facts.fill->estimated_keys.reset();  // slots tell the number of copies
+  if (facts.counting) facts.counting->full = cells.full;
+  if (facts.quotient) facts.quotient->full = cells.full;
   // Saturated counters remain after their keys are removed.
   const std::uint64_t ones_of_keys = bits.ones - facts.counting.value_or(counting_facts{}).full.value_or(0);
   consistency_facts fits{check_fill(p, *facts.insert_count, ones_of_keys), facts.distinct_keys, false};
+  // Copies beyond the maximum are counted, but have no slot.
+  if (facts.quotient && cells.full > 0) fits.count.conclusive = false;
   fits.alarm = fits.count.is_inconsistent() && !facts.count_is_estimate;
   facts.consistency = fits;
 
@@ -87,7 +98,8 @@ void add_bits(filter_facts& facts, const counted_cells& cells) {
 
   const fpr_verdict verdict = judge_fpr(facts).verdict;
   const bool has_room = verdict == fpr_verdict::kept || verdict == fpr_verdict::within_chance;
-  const std::uint64_t limit = has_room ? keys_within(p, p.target_fpr) : 0;
+  std::uint64_t limit = has_room ? keys_within(p, p.target_fpr) : 0;
+  if (facts.quotient) limit = std::min(limit, facts.quotient->keys_for);
   facts.keys_left = limit - std::min(limit, facts.distinct_keys);
 }
 
@@ -135,17 +147,21 @@ filter_facts facts_of_header(const params& p, const key_counts& counts, const fi
 filter_facts facts_of(const params& p, const key_counts& counts, const file_info* file,
                       const std::optional<counted_cells>& cells) {
   filter_facts facts = facts_of_header(p, counts, file);
-  if (family_of(p) == family::counting)
-    facts.counting = counting_facts{.counters = p.geometry.bits / layouts::counting::cell_bits,
-                                    .refused_removals = counts.refused_removals};
+  const layout_row* const layout = find_layout(p.layout);
+  if (family_of(p) == family::counting) facts.counting = counting_facts{.counters = counted_cells_of(p)};
+  if (layout != nullptr && layout->slots != nullptr)
+    facts.quotient = quotient_facts{.slots = counted_cells_of(p),
+                                    .keys_for = layout->slots->keys_for(p.geometry),
+                                    .fingerprint_bits = layout->fingerprint_bits};
+  if (layout != nullptr && layout->removals != nullptr)
+    facts.removals = removal_facts{.refused = counts.refused_removals};
   facts.distinct_keys = estimate_distinct(p, *facts.insert_count);
   if (cells) add_bits(facts, *cells);
   facts.expected_fpr = expected_fpr(p, facts.distinct_keys);
-  if (facts.counting) {
+  if (facts.removals) {
     // The FPR at the time of those removals is unknown: assume the target FPR, or the current FPR if it is higher.
     const double now = facts.fill ? facts.fill->current_fpr : *facts.expected_fpr;
-    facts.counting->unnoticed_removals =
-        unnoticed_removals(facts.counting->refused_removals, std::max(now, p.target_fpr));
+    facts.removals->unnoticed = unnoticed_removals(facts.removals->refused, std::max(now, p.target_fpr));
   }
   return facts;
 }
@@ -163,7 +179,8 @@ filter_facts facts_of(const any_filter& filter, info_depth depth) {
   std::optional<counted_cells> cells;
   if (reads_bits) {
     cells = {measure_fill(p, filter.bytes()), 0};
-    if (kind == family::counting) cells->full = layouts::counting::cells_full(filter.bytes());
+    if (const removal_calls* const removals = removals_of(p))
+      cells->full = removals->cells_full(p.geometry, filter.bytes());
   }
   return facts_of(p, filter.counts(), filter.opened_from(), cells);
 }
@@ -230,8 +247,8 @@ log_facts facts_of_log(const std::string& path, const params& filter, const key_
 
 std::uint64_t estimate_distinct(const params& p, std::uint64_t counted) {
   const family kind = family_of(p);
-  // Counting filters count copies, and static filters all keys.
-  if (kind == family::counting || kind == family::static_set) return counted;
+  // Filters with removal count copies, and static filters all keys.
+  if (removals_of(p) != nullptr || kind == family::static_set) return counted;
   if (p.geometry.probes > layouts::classic::most_chosen_probes) return counted;
   return estimate_distinct(counted, [&](std::uint64_t keys) { return expected_fpr(p, keys); });
 }

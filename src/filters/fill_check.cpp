@@ -28,6 +28,7 @@ bool fill_check::is_inconsistent() const noexcept {
 fill_check check_fill(const params& p, std::uint64_t counted, std::uint64_t ones) {
   if (family_of(p) == family::static_set)
     return {ones, {static_cast<double>(ones), 0}, true};  // the number of keys is exact and independent of the bits
+  if (family_of(p) == family::quotient) return {ones, {static_cast<double>(counted), 0}, true};
   fill_check result{ones, {}, false};
   // With many probes a rate takes a second; the bits of schemes are less uniform than the formula assumes.
   const bool known = p.scheme.empty() && p.geometry.probes <= layouts::classic::most_chosen_probes;

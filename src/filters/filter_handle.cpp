@@ -22,7 +22,7 @@ capabilities capabilities_of(const params& p) noexcept {
   const family kind = family_of(p);
   capabilities result;
   result.can_insert = result.can_clear = kind != family::static_set;
-  result.can_remove = result.counts_copies = kind == family::counting;
+  result.can_remove = result.counts_copies = kind == family::counting || kind == family::quotient;
   result.can_merge = result.can_insert && p.window().keys() == 0;
   result.has_window = kind == family::sliding_window;
   return result;

@@ -1,7 +1,7 @@
 // Handles of filters in memory and in files: one adapter for each way in which a filter changes.
 //
-//   any_filter         in place: plain, counting in memory, sliding-window, static
-//   file_edit          atomically: counting in a file
+//   any_filter         in place: plain, sliding-window, static; with removal in memory
+//   file_edit          atomically: with removal in a file
 //   rebuilding_filter  writes a log first, and grows by rebuilding
 //   scalable_layers    grows by adding layers
 #include <bloomery/any_filter.hpp>
@@ -20,6 +20,7 @@
 #include "filters/foreign_layers.hpp"
 #include "filters/hash_keys.hpp"
 #include "filters/merging.hpp"
+#include "filters/removal.hpp"
 
 #include <algorithm>
 #include <array>
@@ -37,6 +38,10 @@ std::span<Answer> answers(key_span keys, Answer* wanted) {
 
 // Fraction of cells in use with this number of distinct keys.
 double expected_fill(const params& p, std::uint64_t keys) {
+  if (const layout_row* const layout = find_layout(p.layout); layout != nullptr && layout->slots != nullptr) {
+    const auto slots = static_cast<double>(layout->removals->cells(p.geometry));
+    return std::min(static_cast<double>(keys) / slots, 1.0);
+  }
   const double cells = static_cast<double>(p.geometry.bits) / cell_bits_of(p);
   return -std::expm1(-static_cast<double>(keys) * p.geometry.probes / cells);
 }
@@ -221,7 +226,8 @@ class read_only_handle final : public handle_of_bits {
 
 class whole_file_handle final : public handle_of_any_filter {
  public:
-  explicit whole_file_handle(file_edit edit) : handle_of_any_filter(true), edit_(std::move(edit)) {}
+  whole_file_handle(file_edit edit, std::string path)
+      : handle_of_any_filter(true), edit_(std::move(edit)), path_(std::move(path)) {}
 
   bloomery::capabilities capabilities() const override {
     bloomery::capabilities result = handle_of_any_filter::capabilities();
@@ -232,11 +238,23 @@ class whole_file_handle final : public handle_of_any_filter {
   void commit() override { edit_.commit(); }
 
  protected:
+  // A full filter names its file.
+  std::uint64_t insert_some(key_span keys, std::uint8_t* is_new) override {
+    try {
+      return handle_of_any_filter::insert_some(keys, is_new);
+    } catch (const partial_error& e) {
+      error_text text = e.text();
+      text.where = path_;
+      throw partial_error(error(e.code(), std::move(text)), e.done(), e.undecided());
+    }
+  }
+
   const any_filter& bits() const noexcept override { return const_cast<file_edit&>(edit_).filter(); }
   any_filter& filter() noexcept override { return edit_.filter(); }
 
  private:
   file_edit edit_;
+  std::string path_;
 };
 
 class rebuilding_handle final : public handle_of_bits {
@@ -440,8 +458,8 @@ std::unique_ptr<filter_handle> open_filter(const std::string& path, const open_o
     file.reset();  // the log has the effective lock
     return std::make_unique<rebuilding_handle>(rebuilding_filter::open(path, options), path);
   }
-  if (writes && family_of(found) == family::counting)
-    return std::make_unique<whole_file_handle>(file_edit(path, std::move(*file), options));
+  if (writes && removals_of(found) != nullptr)
+    return std::make_unique<whole_file_handle>(file_edit(path, std::move(*file), options), path);
   return std::make_unique<in_place_handle>(any_filter::open_any(path, options, std::move(*file)), writes, path);
 }
 

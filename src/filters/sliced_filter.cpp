@@ -3,7 +3,6 @@
 
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/checks.hpp>
-#include <bloomery/layouts/counting.hpp>
 
 #include "file/layers_file.hpp"
 #include "file/open_file.hpp"
@@ -11,6 +10,7 @@
 #include "filters/explain.hpp"
 #include "filters/facts.hpp"
 #include "filters/known.hpp"
+#include "filters/removal.hpp"
 #include "filters/sliced_lookups.hpp"
 #include "registry/tables.hpp"
 
@@ -83,7 +83,7 @@ sliced_reading sliced_filter::read(std::uint64_t queries, const slice_work& also
   sliced_lookups lookups(impl_->keys, queries, 0, impl_->slice_bytes);
   const format::damage found = impl_->file.each_slice([&](std::uint64_t first, std::span<const std::uint8_t> bytes) {
     scan.add(bytes);
-    if (family_of(p) == family::counting) full += layouts::counting::cells_full(bytes);
+    if (const removal_calls* const removals = removals_of(p)) full += removals->cells_full(p.geometry, bytes);
     lookups.add(first, bytes);
     if (also) also(first, bytes);
   });

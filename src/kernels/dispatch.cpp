@@ -7,6 +7,7 @@
 #include <bloomery/layouts/split_block512.hpp>
 
 #include "layouts/fuse_lookup.hpp"
+#include "layouts/quotient_operations.hpp"
 #include "layouts/ribbon_lookup.hpp"
 #include "layouts/sliding_positions.hpp"
 #include "platform/machine.hpp"
@@ -142,6 +143,15 @@ kernels::fuse_lookup kernels::chosen_fuse_lookup() {
 
 kernels::ribbon_combine kernels::chosen_ribbon_combine() {
   return std::string_view(chosen_kernels().name) == "avx512" ? ribbon_combine_avx512 : ribbon_combine_plain;
+}
+
+const kernels::quotient_kernel& kernels::chosen_quotient() {
+#if defined(__x86_64__)
+  const std::string_view chosen = chosen_kernels().name;
+  if (chosen == "avx512") return quotient_avx512;
+  if (chosen == "avx2") return quotient_bmi2;
+#endif
+  return quotient_plain;
 }
 
 std::string kernel_name() { return chosen_kernels().name; }

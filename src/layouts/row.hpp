@@ -52,12 +52,43 @@ struct block_counters {
   std::uint64_t (*blocks)(const std::uint8_t* bytes, std::size_t count, std::uint64_t* out);
 };
 
-/// The additional functions of layouts with removal: layout_with_removal.
+/// The additional functions of layouts with removal.
 struct removal_calls {
   std::uint64_t (*remove)(std::uint8_t* bytes, const geometry& g, const hash_span& keys, removal* results);
-  std::uint64_t (*cells_used)(std::span<const std::uint8_t> bytes);
+  std::uint64_t (*cells)(const geometry& g);  ///< counters, or slots
+  std::uint64_t (*cells_used)(const geometry& g, std::span<const std::uint8_t> bytes);
+  std::uint64_t (*cells_full)(const geometry& g, std::span<const std::uint8_t> bytes);  ///< those that do not change
   double (*copies_in)(const geometry& g, std::span<const std::uint8_t> bytes);
-  void (*merge)(std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
+  /// Adds the copies of `from`. False: `into` has no room for some of them, and is changed in part.
+  bool (*merge)(const geometry& g, std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
+};
+
+/// The place of a key in a filter with slots.
+struct slot_lookup {
+  struct block {
+    std::uint64_t number;
+    std::uint32_t copies;  ///< of the key's fingerprint
+  };
+
+  std::uint32_t bucket = 0;
+  std::uint32_t remainder = 0;
+  std::vector<block> blocks = {};  ///< one or two; the key is present if any has a copy
+};
+
+/// The additional functions of layouts that store each key in a slot, of which there may be too few.
+struct slot_calls {
+  std::uint32_t slots_of_block;
+  std::uint32_t buckets_of_block;
+  std::uint64_t (*keys_for)(const geometry& g);  ///< number of keys for which there is room almost
+                                                 ///< certainly, if none has more than two copies
+  /// Inserts a copy of each key in order until a key has no room. Returns the number of keys inserted; `all_new`
+  /// increases by the number of new ones.
+  std::size_t (*insert)(std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint8_t* is_new,
+                        std::uint64_t& all_new);
+  std::uint32_t (*used_in_block)(const std::uint8_t* block);
+  /// Of the FPR of the present slots, among filters of this size with this number of keys.
+  double (*relative_variance)(const geometry& g, std::uint64_t keys);
+  slot_lookup (*look_up)(const std::uint8_t* bytes, const geometry& g, std::uint64_t hash64);
 };
 
 /// The functions of sliding_blocks, for a layout selected at run time.
@@ -113,16 +144,19 @@ struct layout_row : layout_facts {
   double (*expected_fpr)(const geometry& g, std::uint64_t keys);
   double (*keys_from_zeros)(const geometry& g, std::uint64_t zeros);
   void (*cells)(const geometry& g, key_hash hash, std::uint64_t* out);
+  /// Null: slot_calls::insert or window_calls::insert, or keys cannot be inserted.
   std::uint64_t (*insert)(std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint8_t* is_new);
   void (*may_contain)(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint64_t* bitmap);
-  const single_key_calls* single;  ///< one per hash, in the order of hash_rows(); set by the registry
+  /// One per hash, in the order of hash_rows(); set by the registry. Null: single keys are batches of one.
+  const single_key_calls* single;
   bulk_target (*bulk)(std::uint8_t* bytes, const geometry& g);  ///< null: keys cannot be partitioned by block
   bloomery::occupancy (*occupancy)(const geometry& g);
-  /// Sliding-window and static filters require the slice of all bytes.
+  /// Sliding-window, static and quotient filters require the slice of all bytes.
   cell_scan_result (*scan_cells)(const geometry& g, const byte_slice& slice, const block_counters& counters);
   /// The kernel for block_counters::blocks, or null; set by the registry.
   std::uint64_t (*kernels::fill_kernel::*block_kernel)(const std::uint8_t*, std::size_t, std::uint64_t*) = nullptr;
   const removal_calls* removals = nullptr;  ///< layouts with removal only, otherwise null
+  const slot_calls* slots = nullptr;        ///< layouts with slots only
   const window_calls* window = nullptr;     ///< sliding-window layouts only, which use it instead of `single`
   const static_calls* sealed = nullptr;     ///< static filters only
   /// Static filters: throws unless the bytes of a file match these params. Null: all bytes are valid.

@@ -29,7 +29,17 @@ inline constexpr window_calls window_calls_of = {L::insert_keys, L::look_up_keys
                                                  L::scan_cells,  L::rate_of,      L::block_at, lane_of<L>};
 
 template <layout_with_removal L>
-inline constexpr removal_calls removal_calls_of = {L::remove_batch, L::cells_used, L::copies_in, L::merge_bytes};
+inline constexpr removal_calls removal_calls_of = {
+    .remove = L::remove_batch,
+    .cells = [](const geometry& g) { return g.bits / L::cell_bits; },
+    .cells_used = [](const geometry&, std::span<const std::uint8_t> bytes) { return L::cells_used(bytes); },
+    .cells_full = [](const geometry&, std::span<const std::uint8_t> bytes) { return L::cells_full(bytes); },
+    .copies_in = L::copies_in,
+    .merge =
+        [](const geometry&, std::span<std::uint8_t> into, std::span<const std::uint8_t> from) {
+          L::merge_bytes(into, from);
+          return true;
+        }};
 
 /// Sliding-window filters have no occupancy: a key may be in several of the eight generations.
 inline occupancy no_occupancy(const geometry&) {

@@ -20,9 +20,19 @@ std::string sentence(const error_text& t) {
 }  // namespace
 
 const char* name_of(errc code) noexcept {
-  constexpr const char* names[] = {"invalid_argument", "too_large",     "not_found", "not_permitted",
-                                   "not_a_filter",     "wrong_version", "damaged",   "incompatible",
-                                   "already_exists",   "locked",        "io",        "unavailable"};
+  constexpr const char* names[] = {"invalid_argument",
+                                   "too_large",
+                                   "not_found",
+                                   "not_permitted",
+                                   "not_a_filter",
+                                   "wrong_version",
+                                   "damaged",
+                                   "incompatible",
+                                   "already_exists",
+                                   "locked",
+                                   "io",
+                                   "unavailable",
+                                   "full"};
   return names[static_cast<std::size_t>(code)];
 }
 

@@ -43,6 +43,7 @@ constexpr row rows[] = {
     {hint::make_filter_with_log, "make_filter_with_log", "create a filter that has a log"},
     {hint::make_foldable_filter, "make_foldable_filter", "create the filter with a size that can be halved"},
     {hint::make_final_size, "make_final_size", "create the filter with its final size"},
+    {hint::make_larger_filter, "make_larger_filter", "build it again for more keys"},
     {hint::name_layout_or_scheme, "name_layout_or_scheme", "name either a scheme, or a layout and a hash"},
     {hint::use_a_layout, "use_a_layout", "use a layout instead of a scheme"},
     {hint::use_classic_layout, "use_classic_layout", "use the classic layout"},

@@ -43,10 +43,14 @@ double root(double variance) { return std::sqrt(std::max(variance, 0.0)); }
 
 estimate estimated_keys(const params& p, std::uint64_t ones) {
   if (family_of(p) == family::static_set) return {static_cast<double>(p.capacity), 0};  // cells do not depend on it
+  if (family_of(p) == family::quotient) return {static_cast<double>(ones), 0};          // a slot per copy
   return keys_from_zeros(occupancy_for(p), zeros_beside(p, ones));
 }
 
-estimate expected_ones(const params& p, double keys) { return ones_of_keys(occupancy_for(p), keys); }
+estimate expected_ones(const params& p, double keys) {
+  if (family_of(p) == family::quotient) return {keys, 0};
+  return ones_of_keys(occupancy_for(p), keys);
+}
 
 shared_ones count_shared(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b) {
   if (a.size() != b.size()) {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -141,16 +142,46 @@ void choose(params& p, preference prefer) {
   p.geometry = chosen.geometry;
 }
 
+// The width with the fewest bits.
+std::string_view smallest_quotient(const params& p) {
+  if (p.geometry != geometry{})
+    throw error(errc::invalid_argument, {"with a given size, a quotient filter needs a width", "layout",
+                                         "quotient4 to quotient24", "quotient", ""});
+  std::string_view best;
+  std::uint64_t fewest = 0;
+  std::optional<error> problem;
+  for (const layout_facts& facts : layouts_of(family::quotient)) {
+    try {
+      const layout_row& row = *find_layout(facts.name);
+      const geometry g = row.geometry_for(p.capacity, p.target_fpr);
+      // If even the widest slots are more than half empty, the slots do not suit the FPR.
+      if (g.bits > 3 * row.block_bits && row.slots->keys_for(g) / 2 > p.capacity) continue;
+      if (!best.empty() && g.bits >= fewest) continue;
+      best = facts.name;
+      fewest = g.bits;
+    } catch (const error& e) {
+      if (e.code() != errc::too_large) throw;
+      problem = e;
+    }
+  }
+  if (!best.empty()) return best;
+  if (problem) throw error(*problem);
+  if (layouts_of(family::quotient).empty()) unknown("layout", p.layout, names_of(layout_rows()));
+  throw error(errc::too_large, {"no quotient filter suits this FPR", "rate", "about 4e-8 or more",
+                                std::to_string(p.target_fpr), hint::use_higher_rate});
+}
+
 }  // namespace
 
 const char* name_of(bloomery::family f) noexcept {
-  constexpr const char* names[] = {"plain", "counting", "windowed", "sealed"};
+  constexpr const char* names[] = {"plain", "counting", "windowed", "sealed", "quotient"};
   return names[static_cast<std::size_t>(f)];
 }
 
 family family_of(const params& p) noexcept {
   const layout_row* row = find_layout(p.layout);
-  return row == nullptr ? family::plain : row->family;
+  if (row == nullptr) return p.layout == name_of(family::quotient) ? family::quotient : family::plain;
+  return row->family;
 }
 
 std::uint32_t cell_bits_of(const params& p) noexcept {
@@ -169,6 +200,7 @@ params complete(params wanted, preference prefer) {
     return p;
   }
   if (p.layout.empty()) choose(p, prefer);
+  if (p.layout == name_of(family::quotient)) p.layout = smallest_quotient(p);
   check_window_length(p);
   if (p.geometry == geometry{} && p.capacity == 0) p.capacity = p.window().keys();
   complete_hash(p);

@@ -11,6 +11,7 @@
 #include <bloomery/layouts/split_block512.hpp>
 
 #include "kernels/kernels.hpp"
+#include "layouts/quotient.hpp"
 #include "registry/static_row.hpp"
 
 #include <algorithm>
@@ -168,6 +169,10 @@ std::span<const layout_row> all_layouts() noexcept {
         complete_row<layouts::sliding>(),
         complete_row<layouts::sliding64>(),
     };
+    if constexpr (quotient::is_built) {
+      const std::vector<layout_row> quotient = quotient::rows();
+      all.insert(all.end(), quotient.begin(), quotient.end());
+    }
     for (unsigned width = 1; width <= sealed::most_width; ++width)
       all.push_back(row_of_static(static_structure::fuse, width, fuse_of(width)));
     for (unsigned width = 1; sealed::has_ribbon && width <= sealed::most_width; ++width)

@@ -79,16 +79,16 @@ TEST(Advice, GivesTheNumberOfCacheLinesPerLookup) {
   EXPECT_EQ(page.lines, page.parameters.geometry.probes);
 }
 
-TEST(Advice, TakesCountersIfKeysAreTakenOut) {
+TEST(Advice, TakesFingerprintsIfKeysAreTakenOut) {
   for (const double rate : {0.1, 0.01, 1e-4}) {
     const advice a = advise({.keys = 1'000'000, .rate = rate, .deletes = true});
-    const params expected = complete({.layout = "counting", .capacity = 1'000'000, .target_fpr = rate});
+    const params expected = complete({.layout = "quotient", .capacity = 1'000'000, .target_fpr = rate});
 
-    EXPECT_EQ(a.taken.take, structure::counting);
+    EXPECT_EQ(a.taken.take, structure::quotient);
     EXPECT_EQ(a.taken.parameters, expected);
-    EXPECT_EQ(a.taken.lines, 1u);
+    EXPECT_EQ(a.taken.lines, 2u);
     EXPECT_LE(a.taken.rate, rate);
-    EXPECT_THAT(a.cautions, ElementsAre(caution::remove_only_inserted));
+    EXPECT_THAT(a.cautions, ElementsAre(caution::remove_only_inserted, caution::room_for_copies));
     const option* without = find_change(a, what_if::without_deletes);
     ASSERT_NE(without, nullptr);
     EXPECT_DOUBLE_EQ(without->bits_per_key,
@@ -299,11 +299,11 @@ TEST(Advice, SaysOfTooLittleMemoryWhatIsPossibleAndWhatWouldHaveToGive) {
 }
 
 TEST(Advice, OffersToDropWhatTakesTheMemory) {
-  const error deletes = refusal({.keys = 1'000'000, .rate = 0.01, .deletes = true, .memory_bytes = 2 << 20});
+  const error deletes = refusal({.keys = 1'000'000, .rate = 1e-4, .deletes = true, .memory_bytes = 2'420'000});
   const error growth = refusal({.rate = 0.01, .memory_bytes = 64 << 10});
 
   EXPECT_THAT(deletes.text().hint.words(), HasSubstr("without deletes"));
-  EXPECT_THAT(deletes.text().expected, HasSubstr("counting"));
+  EXPECT_THAT(deletes.text().expected, HasSubstr("quotient14"));
   EXPECT_THAT(growth.text().hint.words(), HasSubstr("with a log on disk"));
 }
 
@@ -343,6 +343,8 @@ TEST(Advice, GivesAReasonAgainstEachOtherKind) {
   EXPECT_EQ(why({.keys = 1000}, structure::static_set), ground::keys_come_later);
   EXPECT_EQ(why({.rate = 0.01}, structure::plain), ground::needs_capacity);
   EXPECT_EQ(why({.keys = 1000}, structure::counting), ground::more_bits);
+  EXPECT_EQ(why({.keys = 1000}, structure::quotient), ground::refuses_keys);
+  EXPECT_EQ(why({.keys = 1'000'000, .deletes = true}, structure::counting), ground::more_bits);
   EXPECT_EQ(why({.keys = 1'000'000, .memory_bytes = 2 << 20}, structure::counting), ground::over_memory);
 }
 
@@ -394,7 +396,7 @@ TEST(Advice, NamesBothSidesOfAContradictionAndTheWayOut) {
 }
 
 TEST(Advice, AgreesToWhatGoesTogether) {
-  EXPECT_EQ(advise({.keys = 1000, .most_keys = 5000, .deletes = true}).taken.take, structure::counting);
+  EXPECT_EQ(advise({.keys = 1000, .most_keys = 5000, .deletes = true}).taken.take, structure::quotient);
   EXPECT_EQ(advise({.keys = 1000, .most_keys = 5000, .deletes = true}).taken.for_keys, 5000u);
   EXPECT_EQ(advise({.keys = 1000, .sealed = true, .log = true}).taken.for_keys, 1000u);
   EXPECT_EQ(advise({.keys = 1000, .window = window_of_time(std::chrono::seconds(1)), .log = true}).taken.take,
@@ -458,13 +460,13 @@ TEST(Advice, FollowsItsRuleForRandomRequirements) {
       ASSERT_TRUE(t.possible());
       EXPECT_LE(t.rate, r.rate);
       EXPECT_TRUE(r.memory_bytes == 0 || t.bytes <= r.memory_bytes);
-      EXPECT_EQ(r.deletes, t.take == structure::counting);
+      EXPECT_EQ(r.deletes, t.take == structure::counting || t.take == structure::quotient);
       EXPECT_EQ(r.window.count != 0, t.take == structure::sliding_window);
       EXPECT_TRUE(t.take != structure::static_set || r.sealed);
       EXPECT_TRUE(t.take != structure::rebuilding || r.log);
       EXPECT_GE(t.why, ground::number_known);
       EXPECT_THAT(app::taken_reason(r, a), HasSubstr(". "));
-      EXPECT_EQ(a.passed_over.size(), 5u);
+      EXPECT_EQ(a.passed_over.size(), 6u);
       for (const option& o : a.passed_over) {
         EXPECT_LE(o.why, ground::less_simple);
         EXPECT_EQ(o.possible(), o.why >= ground::over_memory);

@@ -5,6 +5,7 @@ A test's truth never comes from the command itself: it is a Python set, an exact
 
 import ctypes
 import ctypes.util
+import fcntl
 import gzip
 import json
 import math
@@ -421,6 +422,15 @@ class CommandTest(unittest.TestCase):
         """The filter's own bytes."""
         file = self.read(name)
         return file[PAYLOAD_AT:][: -(-int.from_bytes(file[128:136], "little") // 8)]
+
+    def is_locked(self, name: str) -> bool:
+        """Whether a process writes to the filter."""
+        with open(self.path(name), "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
 
     def start(self, *arguments: object, **options) -> subprocess.Popen:
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": self.folder} | options

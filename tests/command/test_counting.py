@@ -1,6 +1,5 @@
 """Counting filters: build --counting, add, remove, and what the other commands make of them, beside a twin in Python."""
 
-import fcntl
 import os
 import unittest
 
@@ -215,7 +214,7 @@ class Counting(CommandTest):
             "intersect -o new f f": "intersection is not possible",
             "overlap f f": "overlap is not possible for counting filters",
             "fold f -o new": "fold is not possible for counting filters",
-            "dedup --state f -n 10": "counting filter",
+            "dedup --state f -n 10": "filter with removal",
             "union -o new f bits": "layout: counting and",
         }, stdin=b"x\n")  # fmt: skip
         self.assertFalse(os.path.exists(self.path("new")))
@@ -260,14 +259,6 @@ class Counting(CommandTest):
         twin = self.twin_of("f")
         twin.add(keys(100)[20:] + keys(50, "more"))
         self.assert_is("f", twin)
-
-    def is_locked(self, name: str) -> bool:
-        with open(self.path(name), "rb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-        return False
 
 
 if __name__ == "__main__":

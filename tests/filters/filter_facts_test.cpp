@@ -70,7 +70,8 @@ TEST_F(Facts, APlainFilterCountsItsBitsAndKeys) {
     const std::uint64_t most = facts.distinct_keys + *facts.keys_left;
     EXPECT_LE(expected_fpr(p, most), 0.01);
     EXPECT_GT(expected_fpr(p, most + 1), 0.01);
-    EXPECT_FALSE(facts.file || facts.window || facts.counting || facts.static_keys || facts.log || facts.shared);
+    EXPECT_FALSE(facts.file || facts.window || facts.counting || facts.quotient || facts.removals ||
+                 facts.static_keys || facts.log || facts.shared);
   }
 }
 
@@ -125,9 +126,9 @@ TEST_F(Facts, ACountingFilterCountsCountersAndRefusals) {
   ASSERT_GT(full, 0u);
   EXPECT_EQ(facts.counting->counters, facts.bits / 4);
   EXPECT_EQ(facts.counting->full, full);
-  EXPECT_EQ(facts.counting->refused_removals, refused);
+  EXPECT_EQ(facts.removals->refused, refused);
   const double rate = std::max(0.01, facts.fill->current_fpr);
-  EXPECT_NEAR(facts.counting->unnoticed_removals, static_cast<double>(refused) * rate / (1 - rate), 1e-9);
+  EXPECT_NEAR(facts.removals->unnoticed, static_cast<double>(refused) * rate / (1 - rate), 1e-9);
   EXPECT_EQ(facts.fill->cells, facts.bits / 4);
   EXPECT_EQ(facts.fill->cells_set, used);
 }

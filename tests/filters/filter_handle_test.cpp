@@ -34,7 +34,7 @@ bool removes(filter_handle& filter) {
 }
 
 TEST(CapabilitiesOf, TellWhatAFilterOfTheseParametersDoes) {
-  for (const family kind : {family::plain, family::counting, family::sliding_window}) {
+  for (const family kind : {family::plain, family::counting, family::sliding_window, family::quotient}) {
     for (const layout_facts& layout : layouts_of(kind)) {
       SCOPED_TRACE(layout.name);
       params p{.layout = std::string(layout.name), .capacity = 100, .target_fpr = 0.01};

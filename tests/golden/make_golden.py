@@ -293,6 +293,30 @@ def counting(low, high, bits, probes):
 LAYOUTS = {'split_block': split_block, 'split_block512': split_block512, 'blocked': blocked, 'blocked_page': blocked_page, 'classic': classic, 'counting': counting}
 
 
+def quotient_payload(lows, width, blocks):
+    """A list of remainders for each bucket of each block, written as marks and slots."""
+    slots = int(512 / (width + 2.44))
+    buckets = 512 - slots * (width + 1)
+    lists = [[[] for _ in range(buckets)] for _ in range(blocks)]
+    for low in lows:
+        fingerprint = ((2 * low + 1) * 0x9E3779B97F4A7C15 & M64) * buckets * 2**width >> 64
+        bucket, remainder = divmod(fingerprint, 2**width)
+        first = low * blocks >> 64
+        second = ((mix64(fingerprint + 1) * blocks >> 64) - first) % blocks
+        copies = sum(lists[block][bucket].count(remainder) for block in {first, second})
+        used = [sum(map(len, lists[block])) for block in (first, second)]
+        if copies < 15:
+            lists[first if used[0] <= used[1] else second][bucket].append(remainder)
+    payload = b''
+    for of_block in lists:
+        marks = ''.join('0' * len(of_bucket) + '1' for of_bucket in of_block).ljust(slots + buckets, '0')
+        block = int(marks[::-1], 2) ^ 2**buckets - 1
+        for slot, remainder in enumerate(r for of_bucket in of_block for r in of_bucket):
+            block |= remainder << slots + buckets + slot * width
+        payload += block.to_bytes(64, 'little')
+    return payload
+
+
 def guava(key, bits, probes):
     h1, h2 = murmur3_128(key, 0)
     return [(h1 + i * h2 & 2**63 - 1) % bits for i in range(probes)]
@@ -342,11 +366,15 @@ TARGET_RATE = 0.01
 def filter_file(layout='', scheme='', hash='', integers=False, seed=0, secret=None, bits=0, probes=0, metadata=b'', salts=()):
     payload = bytearray((bits + 7) // 8)
     inserted = 0
+    lows = []
     for key in integer_keys() if integers else text_keys():
         if scheme:
             cells = SCHEMES[scheme](key, bits, probes, *([salts] if salts else []))
         else:
             low, high = HASHES[hash](key, secret or seed)
+            if layout.startswith('quotient'):
+                lows.append(low)
+                continue
             cells = LAYOUTS[layout](low, high, bits, probes)
         if layout == 'counting':
             inserted += 1
@@ -358,6 +386,8 @@ def filter_file(layout='', scheme='', hash='', integers=False, seed=0, secret=No
         for x in cells:
             payload[x >> 3] |= 1 << (x & 7)
 
+    if lows:
+        payload, inserted = bytearray(quotient_payload(lows, int(layout.removeprefix('quotient')), bits // 512)), len(lows)
     payload += bytes(-len(payload) % PAGE)
     zeros = xxh3_64(bytes(PAGE))
     pages = [bytes(payload[at:at + PAGE]) for at in range(0, len(payload), PAGE)]
@@ -367,7 +397,7 @@ def filter_file(layout='', scheme='', hash='', integers=False, seed=0, secret=No
     header[0:8] = b'\x89BLMR\r\n\x1a'
     struct.pack_into('<II', header, 8, 2 if salts else 1, PAGE)
     struct.pack_into('<32s32s32s', header, 16, layout.encode(), scheme.encode(), hash.encode())
-    struct.pack_into('<II', header, 112, 1 if integers else 0, 4 if layout == 'counting' else 1)
+    struct.pack_into('<II', header, 112, 1 if integers else 0, 4 if layout == 'counting' else 512 if lows else 1)
     struct.pack_into('<QQI', header, 120, seed, bits, probes)
     struct.pack_into('<Qd', header, 144, CAPACITY, TARGET_RATE)
     struct.pack_into('<QQ', header, 160, len(metadata), xxh3_64(metadata))
@@ -459,6 +489,8 @@ FILES = {
     'split_block-bytes-siphash': dict(layout='split_block', hash='siphash', secret=bytes(range(16)), bits=2048, probes=8),
     'classic-u64-siphash': dict(layout='classic', hash='siphash', integers=True, secret=bytes(range(16)), bits=1447, probes=7),
     'counting-bytes-xxh3': dict(layout='counting', hash='xxh3', bits=8192, probes=6),
+    'quotient7-bytes-xxh3_64': dict(layout='quotient7', hash='xxh3_64', bits=512 * 3, probes=2),
+    'quotient13-u64-mix': dict(layout='quotient13', hash='mix', integers=True, bits=512 * 5, probes=2, seed=42),
     'counting-u64-mix': dict(layout='counting', hash='mix', integers=True, bits=2560, probes=9, seed=42),
     'guava': dict(scheme='guava', bits=1472, probes=7),
     'pharo': dict(scheme='pharo', bits=1438, probes=7),

@@ -1,4 +1,4 @@
-// Kinds that lose keys: sliding-window filters and counting filters.
+// Kinds that lose keys: sliding-window filters, counting filters and quotient filters.
 #include "model/file_subject.hpp"
 
 #include <bloomery/rebuilding_filter.hpp>
@@ -79,10 +79,15 @@ std::vector<kind> window_kinds() {
 std::vector<kind> counting_kinds() {
   const params plain = {.layout = "counting"};
   const params keyed = {.layout = "counting", .hash = "siphash", .secret = the_secret};
+  const params quotient = {.layout = "quotient"};
+  const params keyed_quotient = {.layout = "quotient", .hash = "siphash", .secret = the_secret};
   return {kind_of<heap_subject>(counting("Counting_text_memory", key_kind::bytes), plain),
           kind_of<heap_subject>(counting("Counting_integers_siphash_memory", key_kind::u64le), keyed),
           kind_of<file_subject>(counting_in_a_file("Counting_text_file", key_kind::bytes), plain),
-          kind_of<file_subject>(counting_in_a_file("Counting_integers_file", key_kind::u64le), plain)};
+          kind_of<file_subject>(counting_in_a_file("Counting_integers_file", key_kind::u64le), plain),
+          kind_of<heap_subject>(counting("Quotient_text_memory", key_kind::bytes), quotient),
+          kind_of<heap_subject>(counting("Quotient_integers_siphash_memory", key_kind::u64le), keyed_quotient),
+          kind_of<file_subject>(counting_in_a_file("Quotient_integers_file", key_kind::u64le), quotient)};
 }
 
 }  // namespace bloomery_model

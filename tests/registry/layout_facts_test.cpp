@@ -29,6 +29,8 @@ const std::vector<expected_facts> table = [] {
       {"sliding", family::sliding_window, 4096, 8, 0, 0, 64, false},
       {"sliding64", family::sliding_window, 512, 8, 0, 0, 64, false},
   };
+  for (std::uint32_t width = 4; width <= 24; ++width)
+    all.push_back({"quotient" + std::to_string(width), family::quotient, 512, 512, 0, 2, 64, false});
   for (std::uint32_t width = 1; width <= 32; ++width)
     all.push_back({"fuse" + std::to_string(width), family::static_set, 0, width, 0, 3, 64, false});
   for (std::uint32_t width = 1; width <= 32; ++width)
@@ -59,7 +61,8 @@ TEST(LayoutFacts, AreThoseOfTheFormat) {
 TEST(LayoutFacts, ListEachLayoutInOneFamily) {
   std::size_t listed = 0;
 
-  for (const family f : {family::plain, family::counting, family::sliding_window, family::static_set}) {
+  for (const family f :
+       {family::plain, family::counting, family::sliding_window, family::static_set, family::quotient}) {
     for (const layout_facts& facts : layouts_of(f)) {
       EXPECT_EQ(facts.family, f) << facts.name;
       EXPECT_EQ(facts, *find_layout_facts(facts.name));

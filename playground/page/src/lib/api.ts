@@ -22,7 +22,7 @@ export interface Params {
   layout: string | null;
   scheme: string | null;
   hash: string | null;
-  family: "plain" | "counting" | "windowed" | "sealed" | "growing";
+  family: "plain" | "counting" | "quotient" | "windowed" | "sealed" | "growing";
   keys: "bytes" | "u64";
   seed: string;
   bits: number;

@@ -1,4 +1,5 @@
-// Counting filters in the commands: options that exclude --counting, and the effect of removing absent keys.
+// Filters with removal in the commands: options that exclude --counting and --quotient, and the effect of removing
+// absent keys.
 #pragma once
 
 #include "cli/commands/common.hpp"
@@ -11,8 +12,11 @@
 
 namespace bloomery::cli {
 
-/// Refuses options that cannot be combined with --counting. @throws error invalid_argument
-void check_counting(const making_options& wanted);
+/// Refuses options that cannot be combined with --counting or --quotient. @throws error invalid_argument
+void check_removal(const making_options& wanted);
+
+/// The layout of a new filter: that of --counting or --quotient, or a given one; empty: to be chosen.
+std::string layout_for(const making_options& wanted);
 
 /// The effect of removals of absent keys on the other keys; empty if no removal was refused.
 /// @param unnoticed  expected number of such removals that were not refused

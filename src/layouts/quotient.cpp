@@ -1,0 +1,382 @@
+// quotient4 to quotient24: sizes, rates, scans, merging, and the operations in plain C++.
+#include "layouts/quotient.hpp"
+
+#include <bloomery/detail/bits.hpp>
+#include <bloomery/error.hpp>
+#include <bloomery/hash.hpp>
+#include <bloomery/layouts/probe_sequence.hpp>
+
+#include "math/rates.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace bloomery {
+namespace kernels {
+namespace {
+
+#define BLOOMERY_TARGET
+
+inline unsigned ones_in(std::uint64_t x) { return static_cast<unsigned>(std::popcount(x)); }
+
+// The byte with the one, by the sums of ones of all bytes up to each, then the one in this byte.
+inline unsigned place_of_one(std::uint64_t x, unsigned rank) {
+  constexpr std::uint64_t in_each_byte = 0x0101010101010101;
+  std::uint64_t sums = x - (x >> 1 & 0x5555555555555555);
+  sums = (sums & 0x3333333333333333) + (sums >> 2 & 0x3333333333333333);
+  sums = ((sums + (sums >> 4)) & 0x0F0F0F0F0F0F0F0F) * in_each_byte;
+  const std::uint64_t above_rank = ((sums | 0x80 * in_each_byte) - (rank + 1) * in_each_byte) & 0x80 * in_each_byte;
+  const auto first = static_cast<unsigned>(std::countr_zero(above_rank)) / 8 * 8;
+  rank -= static_cast<unsigned>(sums << 8 >> first & 0xFF);
+  std::uint64_t byte = x >> first & 0xFF;
+  for (; rank > 0; --rank) byte &= byte - 1;
+  return first + static_cast<unsigned>(std::countr_zero(byte));
+}
+
+#include "layouts/quotient_block.inc.hpp"
+#include "layouts/quotient_slots.inc.hpp"
+
+static_assert(quotient_multiplier == probe_sequence::multiplier);
+static_assert(mix64(1) == [] {
+  std::uint64_t x = 1 * quotient_mix_first;
+  x ^= x >> 33;
+  x *= quotient_mix_second;
+  return x ^ (x >> 27);
+}());
+
+}  // namespace
+
+constexpr quotient_kernel quotient_plain = {insert_keys, look_up_keys, remove_keys};
+
+}  // namespace kernels
+
+namespace quotient {
+namespace {
+
+using kernels::quotient_blocks;
+using kernels::quotient_shape;
+
+constexpr std::uint64_t block_bits = 512;
+constexpr std::uint64_t max_blocks = (std::uint64_t{1} << 40) - 1;  // odd
+constexpr std::uint32_t blocks_of_key = 2;
+constexpr std::size_t batch = 256;  // keys hashed together
+
+static_assert(shape_of(least_width).marks() <= 64 * kernels::quotient_marks_words);
+
+template <std::size_t... I>
+constexpr auto made_names(std::index_sequence<I...>) {
+  constexpr auto name = [](unsigned width) {
+    std::array<char, 11> text{'q', 'u', 'o', 't', 'i', 'e', 'n', 't'};
+    std::size_t at = 8;
+    if (width >= 10) text[at++] = static_cast<char>('0' + width / 10);
+    text[at] = static_cast<char>('0' + width % 10);
+    return text;
+  };
+  return std::array{name(least_width + I)...};
+}
+
+constexpr auto names = made_names(std::make_index_sequence<most_width - least_width + 1>());
+
+constexpr const char* name_of(unsigned width) { return names[width - least_width].data(); }
+
+// A rate of f(m) with m fingerprints that match.
+double rate_of_matches(double matches, double all, std::uint64_t keys) {
+  if (matches >= all) return keys == 0 ? 0 : 1;
+  return -std::expm1(static_cast<double>(keys) * std::log1p(-matches / all));
+}
+
+// Kernels take a non-const pointer for lookups, too, but do not write.
+quotient_blocks blocks_in(unsigned width, const std::uint8_t* bytes, const geometry& g) {
+  return {const_cast<std::uint8_t*>(bytes), g.bits / block_bits, shape_of(width), g.bits > near_bits};
+}
+
+// Calls work(hash64s, first, count) for the keys from `first` on, until it returns false.
+template <class Work>
+void in_batches(const hash_span& keys, Work work) {
+  std::array<std::uint64_t, batch> hash64s;
+  for (std::size_t first = 0; first < keys.size(); first += batch) {
+    const std::size_t count = std::min(batch, keys.size() - first);
+    hash64s_of(keys.part(first, count), hash64s.data());
+    if (!work(hash64s.data(), first, count)) return;
+  }
+}
+
+std::size_t insert(unsigned width, std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint8_t* is_new,
+                   std::uint64_t& all_new) {
+  const quotient_blocks at = blocks_in(width, bytes, g);
+  std::size_t inserted = 0;
+  in_batches(keys, [&](const std::uint64_t* hash64s, std::size_t first, std::size_t count) {
+    const std::size_t some =
+        kernels::chosen_quotient().insert(at, hash64s, count, is_new == nullptr ? nullptr : is_new + first, all_new);
+    inserted += some;
+    return some == count;
+  });
+  return inserted;
+}
+
+void look_up(unsigned width, const std::uint8_t* bytes, const geometry& g, const hash_span& keys,
+             std::uint64_t* bitmap) {
+  const quotient_blocks at = blocks_in(width, bytes, g);
+  in_batches(keys, [&](const std::uint64_t* hash64s, std::size_t first, std::size_t count) {
+    kernels::chosen_quotient().has(at, hash64s, count, bitmap + first / 64);
+    return true;
+  });
+}
+
+std::uint64_t remove(unsigned width, std::uint8_t* bytes, const geometry& g, const hash_span& keys, removal* results) {
+  const quotient_blocks at = blocks_in(width, bytes, g);
+  std::array<std::uint8_t, batch> removed;
+  std::uint64_t all_removed = 0;
+  in_batches(keys, [&](const std::uint64_t* hash64s, std::size_t first, std::size_t count) {
+    kernels::chosen_quotient().remove(at, hash64s, count, removed.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      all_removed += removed[i];
+      if (results != nullptr) results[first + i] = removed[i] != 0 ? removal::removed : removal::not_found;
+    }
+    return true;
+  });
+  return all_removed;
+}
+
+// A fingerprint in a block, and its number of copies there.
+struct group_of_copies {
+  kernels::fingerprint print;
+  std::uint64_t second;  // the other block
+  unsigned copies;
+};
+
+// Calls work(block, groups) for each block, with the distinct fingerprints in it, while their second blocks are being
+// prefetched.
+template <class Work>
+void each_block(const quotient_blocks& at, Work work) {
+  const kernels::block_masks masks(at.shape);
+  std::vector<group_of_copies> groups;
+  for (std::uint64_t block = 0; block < at.count; ++block) {
+    groups.clear();
+    const kernels::block_view view(kernels::bytes_of(at, block), masks);
+    for (unsigned bucket = 0; bucket < at.shape.buckets && view.used() > 0; ++bucket) {
+      const kernels::run_of_slots run = view.run_of(bucket);
+      const std::size_t first = groups.size();
+      for (unsigned slot = run.first; slot < run.end; ++slot) {
+        const kernels::fingerprint print{bucket, view.value(slot)};
+        const auto same = std::find_if(groups.begin() + static_cast<std::ptrdiff_t>(first), groups.end(),
+                                       [&](const group_of_copies& g) { return g.print.remainder == print.remainder; });
+        if (same != groups.end()) {
+          ++same->copies;
+          continue;
+        }
+        const std::uint64_t second = kernels::other_block(kernels::number_of(print, at.shape), block, at.count);
+        if (at.fetch) __builtin_prefetch(kernels::bytes_of(at, second), 0, 3);
+        groups.push_back({print, second, 1});
+      }
+    }
+    work(block, groups);
+  }
+}
+
+unsigned copies_in_block(const quotient_blocks& at, const kernels::block_masks& masks, std::uint64_t block,
+                         const kernels::fingerprint& print) {
+  const kernels::block_view view(kernels::bytes_of(at, block), masks);
+  return view.find(view.run_of(print.bucket), print.remainder).count;
+}
+
+std::uint64_t used_slots(unsigned width, const geometry& g, std::span<const std::uint8_t> bytes) {
+  const quotient_blocks at = blocks_in(width, bytes.data(), g);
+  const kernels::block_masks masks(at.shape);
+  std::uint64_t used = 0;
+  for (std::uint64_t block = 0; block < at.count; ++block)
+    used += kernels::block_view(kernels::bytes_of(at, block), masks).used();
+  return used;
+}
+
+// Fingerprints with the maximum number of copies.
+std::uint64_t full_fingerprints(unsigned width, const geometry& g, std::span<const std::uint8_t> bytes) {
+  const quotient_blocks at = blocks_in(width, bytes.data(), g);
+  const kernels::block_masks masks(at.shape);
+  std::uint64_t full = 0;
+  each_block(at, [&](std::uint64_t block, const std::vector<group_of_copies>& groups) {
+    for (const group_of_copies& group : groups) {
+      if (group.copies >= kernels::quotient_most_copies) {
+        ++full;
+      } else if (group.copies * 2 >= kernels::quotient_most_copies && group.second != block) {
+        // Counted in the block that has more of the copies, which has at least half of them.
+        full += group.copies + copies_in_block(at, masks, group.second, group.print) >= kernels::quotient_most_copies;
+      }
+    }
+  });
+  return full;
+}
+
+// Adds the copies of another filter; each block of a fingerprint determines the other one.
+bool merge(unsigned width, const geometry& g, std::span<std::uint8_t> into, std::span<const std::uint8_t> from) {
+  const quotient_blocks to = blocks_in(width, into.data(), g);
+  const kernels::block_masks masks(to.shape);
+  bool has_room = true;
+  each_block(blocks_in(width, from.data(), g), [&](std::uint64_t block, const std::vector<group_of_copies>& groups) {
+    for (const group_of_copies& group : groups) {
+      for (unsigned i = 0; i < group.copies && has_room; ++i)
+        has_room = kernels::insert_one(to, masks, {group.print, block, group.second}) != kernels::insertion::no_room;
+    }
+  });
+  return has_room;
+}
+
+// A random absent key has any fingerprint and any first block with equal probability. It is reported if its fingerprint
+// is in this block or in the second one, so the pairs of a fingerprint and a block with it count, and those with its
+// second block.
+cell_scan_result scan(unsigned width, const geometry& g, const byte_slice& all) {
+  const quotient_blocks at = blocks_in(width, all.bytes.data(), g);
+  const kernels::block_masks masks(at.shape);
+  std::uint64_t pairs = 0;
+  each_block(at, [&](std::uint64_t block, const std::vector<group_of_copies>& groups) {
+    for (const group_of_copies& group : groups) {
+      const bool in_both = group.second == block || copies_in_block(at, masks, group.second, group.print) > 0;
+      pairs += in_both ? 1 : 2;
+    }
+  });
+  const long double possible = static_cast<long double>(at.count) * static_cast<long double>(at.shape.fingerprints());
+  return {used_slots(width, g, all.bytes), static_cast<long double>(pairs) / possible, 0};
+}
+
+void check(unsigned width, const geometry& g) {
+  rates::check_blocks(name_of(width), g.bits, block_bits, max_blocks);
+  rates::check_probes(name_of(width), g.probes, blocks_of_key);
+  if (g.bits / block_bits % 2 == 0)
+    throw error(errc::invalid_argument, {std::string("invalid number of blocks for a ") + name_of(width) + " filter",
+                                         "geometry", "an odd number", std::to_string(g.bits / block_bits), ""});
+}
+
+// The fewest blocks, found by bisection: more blocks have room for more keys and a lower FPR.
+geometry geometry_for(unsigned width, std::uint64_t capacity, double target_fpr) {
+  rates::check_target_fpr(capacity, target_fpr);
+  const auto fits = [&](std::uint64_t half) {
+    const std::uint64_t blocks = 2 * half + 1;
+    return keys_for(width, blocks) >= capacity && rate(width, blocks, capacity) <= target_fpr;
+  };
+  if (!fits(max_blocks / 2)) rates::refuse_target_fpr(name_of(width), capacity, target_fpr);
+  std::uint64_t too_few = 0, enough = 0;
+  while (!fits(enough)) {
+    too_few = enough;
+    enough = std::min(2 * enough + 1, max_blocks / 2);
+  }
+  while (enough - too_few > 1) {
+    const std::uint64_t middle = too_few + (enough - too_few) / 2;
+    (fits(middle) ? enough : too_few) = middle;
+  }
+  return {(2 * enough + 1) * block_bits, blocks_of_key};
+}
+
+// A key adds 2 pairs, 1 with probability 1 / b, or none if another key has its fingerprint and blocks, with probability
+// r. With small r, the number of the last is a sum over all pairs of keys, whose variance is its mean, n r / 2.
+double relative_variance(unsigned width, std::uint64_t blocks, std::uint64_t keys) {
+  if (keys == 0) return 0;
+  const double own = 1 / static_cast<double>(blocks);
+  const double mean = 2 - own;
+  return (own * (1 - own) / (mean * mean) + rate(width, blocks, keys) / 2) / static_cast<double>(keys);
+}
+
+slot_lookup find(unsigned width, const std::uint8_t* bytes, const geometry& g, std::uint64_t hash64) {
+  const quotient_blocks at = blocks_in(width, bytes, g);
+  const kernels::block_masks masks(at.shape);
+  const kernels::place_of_key key = kernels::place_of(hash64, at);
+  slot_lookup result{key.print.bucket, key.print.remainder, {}};
+  result.blocks.push_back({key.first, copies_in_block(at, masks, key.first, key.print)});
+  if (key.second != key.first) result.blocks.push_back({key.second, copies_in_block(at, masks, key.second, key.print)});
+  return result;
+}
+
+template <unsigned W>
+struct calls {
+  static constexpr removal_calls removals = {
+      .remove = [](std::uint8_t* bytes, const geometry& g, const hash_span& keys,
+                   removal* results) { return remove(W, bytes, g, keys, results); },
+      .cells = [](const geometry& g) { return g.bits / block_bits * shape_of(W).slots; },
+      .cells_used = [](const geometry& g, std::span<const std::uint8_t> bytes) { return used_slots(W, g, bytes); },
+      .cells_full = [](const geometry& g,
+                       std::span<const std::uint8_t> bytes) { return full_fingerprints(W, g, bytes); },
+      .copies_in = [](const geometry& g,
+                      std::span<const std::uint8_t> bytes) { return static_cast<double>(used_slots(W, g, bytes)); },
+      .merge = [](const geometry& g, std::span<std::uint8_t> into,
+                  std::span<const std::uint8_t> from) { return merge(W, g, into, from); }};
+
+  static constexpr slot_calls slots = {
+      .slots_of_block = shape_of(W).slots,
+      .buckets_of_block = shape_of(W).buckets,
+      .keys_for = [](const geometry& g) { return quotient::keys_for(W, g.bits / block_bits); },
+      .insert = [](std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint8_t* is_new,
+                   std::uint64_t& all_new) { return insert(W, bytes, g, keys, is_new, all_new); },
+      .used_in_block =
+          [](const std::uint8_t* block) {
+            const kernels::block_masks masks(shape_of(W));
+            return kernels::block_view(block, masks).used();
+          },
+      .relative_variance = [](const geometry& g,
+                              std::uint64_t keys) { return relative_variance(W, g.bits / block_bits, keys); },
+      .look_up = [](const std::uint8_t* bytes, const geometry& g,
+                    std::uint64_t hash64) { return find(W, bytes, g, hash64); }};
+};
+
+// A cell is a block: its value is the number of used slots.
+template <unsigned W>
+layout_row row_of_width() {
+  layout_row row{};
+  row.name = name_of(W);
+  row.family = family::quotient;
+  row.block_bits = block_bits;
+  row.max_blocks = max_blocks;
+  row.cell_bits = block_bits;
+  row.fingerprint_bits = W;
+  row.most_lines = blocks_of_key;
+  row.fixed_probes = row.most_chosen_probes = blocks_of_key;
+  row.geometry_for = [](std::uint64_t capacity, double rate) { return geometry_for(W, capacity, rate); };
+  row.check = [](const geometry& g) { quotient::check(W, g); };
+  row.expected_fpr = [](const geometry& g, std::uint64_t keys) { return rate(W, g.bits / block_bits, keys); };
+  row.keys_from_zeros = [](const geometry& g, std::uint64_t zeros) {
+    return static_cast<double>(calls<W>::removals.cells(g) - zeros);
+  };
+  row.cells = [](const geometry& g, key_hash hash, std::uint64_t* out) {
+    const kernels::place_of_key key = kernels::place_of(hash.hash64, blocks_in(W, nullptr, g));
+    out[0] = key.first;
+    out[1] = key.second;
+  };
+  row.may_contain = [](const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint64_t* bitmap) {
+    look_up(W, bytes, g, keys, bitmap);
+  };
+  row.occupancy = [](const geometry& g) { return occupancy{1, g.bits, 0, g.probes}; };
+  row.scan_cells = [](const geometry& g, const byte_slice& all, const block_counters&) { return scan(W, g, all); };
+  row.removals = &calls<W>::removals;
+  row.slots = &calls<W>::slots;
+  return row;
+}
+
+template <std::size_t... I>
+std::vector<layout_row> rows_of(std::index_sequence<I...>) {
+  return {row_of_width<least_width + I>()...};
+}
+
+}  // namespace
+
+std::uint64_t keys_for(unsigned width, std::uint64_t blocks) noexcept {
+  const unsigned slots = shape_of(width).slots;
+  if (blocks == 1) return slots;
+  const std::uint64_t keys = blocks * (slots - spare_slots);
+  return keys - std::min<std::uint64_t>(keys, spare_slots_of_filter);
+}
+
+double rate(unsigned width, std::uint64_t blocks, std::uint64_t keys) noexcept {
+  const auto b = static_cast<double>(blocks);
+  const double all = b * static_cast<double>(shape_of(width).fingerprints());
+  return (b - 1) / b * rate_of_matches(2, all, keys) + rate_of_matches(1, all, keys) / b;
+}
+
+std::vector<layout_row> rows() { return rows_of(std::make_index_sequence<most_width - least_width + 1>()); }
+
+}  // namespace quotient
+}  // namespace bloomery

@@ -1,0 +1,608 @@
+// Quotient filters against fingerprints in sorted lists, kept by hand, and their rates against lookups.
+#include <bloomery/any_filter.hpp>
+#include <bloomery/filter_handle.hpp>
+#include <bloomery/measure.hpp>
+#include <bloomery/partial_error.hpp>
+
+#include "kernels/kernels.hpp"
+#include "layouts/quotient.hpp"
+#include "registry/tables.hpp"
+#include "support/fenced.hpp"
+#include "support/test.hpp"
+
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace bloomery {
+namespace {
+
+using namespace bloomery_tests;
+using kernels::quotient_blocks;
+using kernels::quotient_kernel;
+using kernels::quotient_shape;
+
+// ---- the model ------------------------------------------------------------------------------------------------------
+
+__extension__ using wide = unsigned __int128;
+std::uint64_t upper(std::uint64_t a, std::uint64_t b) {
+  return static_cast<std::uint64_t>(static_cast<wide>(a) * b >> 64);
+}
+
+// As docs/format.md defines them.
+struct place {
+  unsigned bucket;
+  std::uint32_t remainder;
+  std::uint64_t first, second;
+};
+
+place place_by_the_book(std::uint64_t hash64, unsigned width, std::uint64_t blocks) {
+  const unsigned slots = static_cast<unsigned>(512 / (width + 2.44));
+  const unsigned buckets = 512 - slots * (width + 1);
+  const std::uint64_t fingerprint =
+      upper((2 * hash64 + 1) * 0x9E3779B97F4A7C15, std::uint64_t{buckets} * (std::uint64_t{1} << width));
+  std::uint64_t x = fingerprint + 1;
+  x ^= x >> 27;
+  x *= 0x3C79AC492BA7B653;
+  x ^= x >> 33;
+  x *= 0x1C69B3F74AC4AE35;
+  x ^= x >> 27;
+  const std::uint64_t first = upper(hash64, blocks);
+  const std::uint64_t second = (upper(x, blocks) + blocks - first) % blocks;
+  return {static_cast<unsigned>(fingerprint >> width),
+          static_cast<std::uint32_t>(fingerprint % (std::uint64_t{1} << width)), first, second};
+}
+
+// A list of remainders for each bucket of each block.
+class model {
+ public:
+  model(unsigned width, std::uint64_t blocks)
+      : width_(width),
+        slots_(static_cast<unsigned>(512 / (width + 2.44))),
+        buckets_(512 - slots_ * (width + 1)),
+        blocks_(blocks, std::vector<std::vector<std::uint32_t>>(buckets_)) {}
+
+  enum class result { is_new, is_copy, no_room };
+
+  result insert(std::uint64_t hash64) {
+    const place at = place_of(hash64);
+    const std::size_t copies = copies_of(at);
+    if (copies >= 15) return result::is_copy;
+    const std::uint64_t block = used(at.second) < used(at.first) ? at.second : at.first;
+    if (used(block) == slots_) return result::no_room;
+    blocks_[block][at.bucket].push_back(at.remainder);
+    return copies == 0 ? result::is_new : result::is_copy;
+  }
+
+  bool remove(std::uint64_t hash64) {
+    const place at = place_of(hash64);
+    if (copies_of(at) == 0) return false;
+    if (copies_of(at) >= 15) return true;
+    for (const std::uint64_t block : {at.first, at.second}) {
+      std::vector<std::uint32_t>& list = blocks_[block][at.bucket];
+      const auto found = std::find(list.begin(), list.end(), at.remainder);
+      if (found == list.end()) continue;
+      list.erase(found);
+      return true;
+    }
+    return false;
+  }
+
+  bool has(std::uint64_t hash64) const { return copies_of(place_of(hash64)) > 0; }
+
+  std::size_t used(std::uint64_t block) const {
+    std::size_t all = 0;
+    for (const auto& list : blocks_[block]) all += list.size();
+    return all;
+  }
+
+  std::uint64_t used() const {
+    std::uint64_t all = 0;
+    for (std::uint64_t block = 0; block < blocks_.size(); ++block) all += used(block);
+    return all;
+  }
+
+  // The share of all pairs of a first block and a fingerprint that a lookup reports.
+  double share_of_reported() const {
+    std::uint64_t reported = 0;
+    for (std::uint64_t block = 0; block < blocks_.size(); ++block) {
+      for (unsigned bucket = 0; bucket < buckets_; ++bucket) {
+        for (std::uint32_t remainder = 0; remainder < 1u << width_; ++remainder) {
+          place at = place_of(0);
+          at.bucket = bucket;
+          at.remainder = remainder;
+          at.first = block;
+          at.second = second_of(std::uint64_t{bucket} << width_ | remainder, block);
+          reported += copies_of(at) > 0 ? 1 : 0;
+        }
+      }
+    }
+    return static_cast<double>(reported) / static_cast<double>(blocks_.size() * (std::uint64_t{buckets_} << width_));
+  }
+
+  std::vector<std::uint8_t> bytes() const {
+    std::vector<std::uint8_t> all(64 * blocks_.size());
+    for (std::size_t block = 0; block < blocks_.size(); ++block) {
+      std::vector<bool> bits;
+      for (const auto& list : blocks_[block]) {
+        bits.insert(bits.end(), list.size(), false);
+        bits.push_back(true);
+      }
+      bits.resize(slots_ + buckets_);
+      for (unsigned i = 0; i < buckets_; ++i) bits[i] = !bits[i];
+      for (const auto& list : blocks_[block]) {
+        for (const std::uint32_t remainder : list) {
+          for (unsigned i = 0; i < width_; ++i) bits.push_back((remainder >> i & 1) != 0);
+        }
+      }
+      for (std::size_t i = 0; i < bits.size(); ++i)
+        all[64 * block + i / 8] = static_cast<std::uint8_t>(all[64 * block + i / 8] | (bits[i] ? 1 : 0) << i % 8);
+    }
+    return all;
+  }
+
+ private:
+  place place_of(std::uint64_t hash64) const { return place_by_the_book(hash64, width_, blocks_.size()); }
+
+  std::uint64_t second_of(std::uint64_t fingerprint, std::uint64_t block) const {
+    return (upper(mix64(fingerprint + 1), blocks_.size()) + blocks_.size() - block) % blocks_.size();
+  }
+
+  std::size_t copies_of(const place& at) const {
+    const auto in = [&](std::uint64_t block) {
+      const auto& list = blocks_[block][at.bucket];
+      return static_cast<std::size_t>(std::count(list.begin(), list.end(), at.remainder));
+    };
+    return in(at.first) + (at.second == at.first ? 0 : in(at.second));
+  }
+
+  unsigned width_, slots_, buckets_;
+  std::vector<std::vector<std::vector<std::uint32_t>>> blocks_;
+};
+
+std::vector<unsigned> widths() {
+  std::vector<unsigned> all;
+  for (unsigned width = quotient::least_width; width <= quotient::most_width; ++width) all.push_back(width);
+  return all;
+}
+
+std::string layout_of(unsigned width) { return "quotient" + std::to_string(width); }
+
+any_filter filter_of(unsigned width, std::uint64_t blocks) {
+  return any_filter(complete({.layout = layout_of(width), .keys = key_kind::u64le, .geometry = {512 * blocks, 2}}));
+}
+
+// ---- operations -----------------------------------------------------------------------------------------------------
+
+struct named_kernel {
+  const char* name;
+  const quotient_kernel* kernel;
+  const kernels::kernel_set* set;
+};
+
+std::vector<named_kernel> all_kernels() {
+  std::vector<named_kernel> all = {{"plain", &kernels::quotient_plain, &kernels::scalar}};
+#if defined(__x86_64__)
+  all.push_back({"bmi2", &kernels::quotient_bmi2, &kernels::avx2});
+  all.push_back({"avx512", &kernels::quotient_avx512, &kernels::avx512});
+#endif
+  return all;
+}
+
+class QuotientKernel : public testing::TestWithParam<named_kernel> {
+ protected:
+  void SetUp() override {
+    if (!GetParam().set->supported()) GTEST_SKIP() << "SKIP: this processor has not all of " << GetParam().set->needs;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Each, QuotientKernel, testing::ValuesIn(all_kernels()),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+// Few different keys, some of them often, so that blocks fill up and keys reach the maximum of copies.
+TEST_P(QuotientKernel, WritesTheBytesOfTheModel) {
+  for (const unsigned width : widths()) {
+    for (const std::uint64_t blocks : {1u, 3u, 7u}) {
+      const quotient_shape shape = quotient::shape_of(width);
+      const fenced<std::uint8_t> bytes(64 * blocks);
+      std::fill_n(bytes.data(), 64 * blocks, std::uint8_t{0});
+      const quotient_blocks at{bytes.data(), blocks, shape, blocks == 7};
+      model expected(width, blocks);
+      std::mt19937_64 random(width * 100 + blocks);
+      std::vector<std::uint64_t> known(blocks * shape.slots);
+      for (std::uint64_t& key : known) key = random();
+      std::uint64_t refused = 0;
+      for (int round = 0; round < 60; ++round) {
+        const bool inserts = round % 3 != 2;
+        std::vector<std::uint64_t> keys(1 + random() % 40);
+        for (std::uint64_t& key : keys)
+          key = random() % 8 == 0 ? known[random() % 2] : random() % 5 == 0 ? random() : known[random() % known.size()];
+        std::vector<std::uint8_t> results(keys.size(), 7), by_model(keys.size(), 7);
+        if (inserts) {
+          std::size_t done = 0;
+          std::uint64_t all_new = 0, new_by_model = 0;
+          for (; done < keys.size(); ++done) {
+            const model::result result = expected.insert(keys[done]);
+            if (result == model::result::no_room) break;
+            by_model[done] = result == model::result::is_new ? 1 : 0;
+            new_by_model += by_model[done];
+          }
+          refused += done < keys.size() ? 1 : 0;
+          ASSERT_EQ(GetParam().kernel->insert(at, keys.data(), keys.size(), results.data(), all_new), done);
+          ASSERT_EQ(all_new, new_by_model);
+        } else {
+          for (std::size_t i = 0; i < keys.size(); ++i) by_model[i] = expected.remove(keys[i]) ? 1 : 0;
+          GetParam().kernel->remove(at, keys.data(), keys.size(), results.data());
+        }
+        ASSERT_EQ(results, by_model);
+        const std::vector<std::uint8_t> wanted = expected.bytes();
+        ASSERT_TRUE(std::equal(wanted.begin(), wanted.end(), bytes.data()))
+            << "width " << width << ", " << blocks << " blocks, round " << round;
+        std::vector<std::uint64_t> bitmap((keys.size() + 63) / 64);
+        GetParam().kernel->has(at, keys.data(), keys.size(), bitmap.data());
+        for (std::size_t i = 0; i < keys.size(); ++i)
+          ASSERT_EQ(bitmap[i / 64] >> i % 64 & 1, expected.has(keys[i]) ? 1u : 0u);
+      }
+      EXPECT_GT(refused, 0u) << "width " << width << ": no block became full";
+    }
+  }
+}
+
+// Damaged bytes may give any answer, but no access outside the filter, which lies between guarded pages.
+TEST_P(QuotientKernel, StaysInsideOfAnyBytes) {
+  std::mt19937_64 random(5);
+  for (const unsigned width : widths()) {
+    constexpr std::uint64_t blocks = 3;
+    const fenced<std::uint8_t> bytes(64 * blocks);
+    for (int round = 0; round < 200; ++round) {
+      const auto dense = random() % 4;
+      std::generate_n(bytes.data(), 64 * blocks, [&] {
+        return static_cast<std::uint8_t>(dense == 0 ? 0xFF : dense == 1 ? random() & random() & random() : random());
+      });
+      const quotient_blocks at{bytes.data(), blocks, quotient::shape_of(width), true};
+      std::vector<std::uint64_t> keys(20), bitmap(1);
+      for (std::uint64_t& key : keys) key = random();
+      std::vector<std::uint8_t> removed(keys.size());
+      std::uint64_t all_new = 0;
+      GetParam().kernel->has(at, keys.data(), keys.size(), bitmap.data());
+      EXPECT_LE(GetParam().kernel->insert(at, keys.data(), keys.size(), nullptr, all_new), keys.size());
+      GetParam().kernel->remove(at, keys.data(), keys.size(), removed.data());
+    }
+  }
+}
+
+TEST(Quotient, ScansAnyBytes) {
+  std::mt19937_64 random(6);
+  for (const unsigned width : widths()) {
+    const params p = filter_of(width, 5).parameters();
+    for (int round = 0; round < 20; ++round) {
+      std::vector<std::uint8_t> bytes(bytes_for(p.geometry.bits));
+      for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
+      const fill_statistics seen = measure_fill(p, bytes);
+      EXPECT_LE(seen.ones, 5 * quotient::shape_of(width).slots);
+      EXPECT_TRUE(seen.current_fpr >= 0 && seen.current_fpr <= 1);
+    }
+  }
+}
+
+// ---- sizes and rates ------------------------------------------------------------------------------------------------
+
+TEST(Quotient, HasTheDocumentedShapes) {
+  EXPECT_EQ(quotient::shape_of(7).slots, 54u);
+  EXPECT_EQ(quotient::shape_of(7).buckets, 80u);
+  for (const unsigned width : widths()) {
+    const quotient_shape shape = quotient::shape_of(width);
+    EXPECT_EQ(shape.slots, static_cast<unsigned>(512 / (width + 2.44)));
+    EXPECT_EQ(shape.slots * (width + 1) + shape.buckets, 512u);
+  }
+}
+
+TEST(Quotient, TakesTheFewestBlocksThatKeepTheRate) {
+  for (const unsigned width : {4u, 7u, 16u, 24u}) {
+    const double least = quotient::rate(width, 1'000'001, 30'000'000 / width);
+    for (const std::uint64_t keys : {1u, 10u, 60u, 1000u, 12'345u}) {
+      for (const double rate : {0.9, 0.1, 4 * least}) {
+        const params p = complete({.layout = layout_of(width), .capacity = keys, .target_fpr = rate});
+        const std::uint64_t blocks = p.geometry.bits / 512;
+        EXPECT_EQ(blocks % 2, 1u);
+        EXPECT_LE(expected_fpr(p, keys), rate);
+        EXPECT_GE(quotient::keys_for(width, blocks), keys);
+        for (std::uint64_t fewer = 1; fewer < blocks; fewer += 2) {
+          ASSERT_FALSE(quotient::keys_for(width, fewer) >= keys && quotient::rate(width, fewer, keys) <= rate)
+              << keys << " keys, " << rate << ": " << fewer << " blocks are enough";
+        }
+      }
+    }
+  }
+}
+
+// The name without a width takes the smallest.
+TEST(Quotient, ChoosesTheWidthWithTheFewestBits) {
+  for (const double rate : {0.5, 0.03, 0.01, 1e-3, 1e-6, 2e-7}) {
+    const params chosen = complete({.layout = "quotient", .capacity = 1'000'000, .target_fpr = rate});
+    std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
+    for (const unsigned width : widths()) {
+      const params p = complete({.layout = layout_of(width), .capacity = 1'000'000, .target_fpr = rate});
+      fewest = std::min(fewest, p.geometry.bits);
+    }
+    EXPECT_EQ(chosen.geometry.bits, fewest) << chosen.layout;
+  }
+  EXPECT_EQ(complete({.layout = "quotient", .capacity = 10'000'000, .target_fpr = 0.01}).layout, "quotient7");
+  EXPECT_LT(complete({.layout = "quotient", .capacity = 10'000'000, .target_fpr = 0.01}).geometry.bits, 104'600'000u);
+  EXPECT_ERROR(complete({.layout = "quotient", .capacity = 1'000'000, .target_fpr = 1e-8}), errc::too_large,
+               "no quotient filter suits this FPR");
+  EXPECT_ERROR(complete({.layout = "quotient", .geometry = {512, 2}}), errc::invalid_argument,
+               "quotient4 to quotient24");
+  EXPECT_ERROR(complete({.layout = "quotient8", .geometry = {1024, 2}}), errc::invalid_argument, "odd");
+  EXPECT_ERROR(complete({.layout = "quotient8", .geometry = {512, 3}}), errc::invalid_argument, "2");
+}
+
+TEST(Quotient, CountsTheExactRateOfThePresentSlots) {
+  for (const auto& [width, blocks] : {std::pair{4u, 1u}, {4u, 3u}, {6u, 5u}, {8u, 3u}}) {
+    any_filter filter = filter_of(width, blocks);
+    model expected(width, blocks);
+    std::mt19937_64 random(width + blocks);
+    for (std::uint64_t i = 0; i < blocks * (quotient::shape_of(width).slots - 8); ++i) {
+      const std::uint64_t key = random() % 1000;
+      if (expected.insert(mix{}(key).hash64) == model::result::no_room) break;
+      filter.insert(key);
+      const fill_statistics seen = measure_fill(filter.parameters(), filter.bytes());
+      ASSERT_EQ(seen.ones, expected.used());
+      if (i % 16 == 0) {
+        ASSERT_NEAR(seen.current_fpr, expected.share_of_reported(), 1e-12) << width << ' ' << blocks << ' ' << i;
+      }
+    }
+  }
+}
+
+// The mean of many filters, and its standard error by the formula of the variance.
+TEST(Quotient, HasTheExpectedRateOnAverage) {
+  for (const auto& [width, blocks] : {std::tuple{4u, 1u}, {4u, 3u}, {5u, 9u}, {7u, 25u}, {9u, 5u}}) {
+    const std::uint64_t keys = std::max<std::uint64_t>(quotient::keys_for(width, blocks), 20);
+    const std::string layout = layout_of(width);
+    const params p = filter_of(width, blocks).parameters();
+    const double expected = expected_fpr(p, keys);
+    constexpr int filters = 1500;
+    double sum = 0, squares = 0;
+    std::uint64_t key = 0;
+    for (int i = 0; i < filters; ++i) {
+      any_filter filter = filter_of(width, blocks);
+      for (std::uint64_t k = 0; k < keys; ++k) filter.insert(++key);
+      const double fpr = filter.current_fpr();
+      sum += fpr;
+      squares += fpr * fpr;
+    }
+    const double mean = sum / filters;
+    const double sigma = std::sqrt((squares / filters - mean * mean) / filters);
+    EXPECT_NEAR(mean, expected, 4.5 * sigma + 1e-12) << layout << ", " << blocks << " blocks";
+    const double predicted = expected * std::sqrt(find_layout(layout)->slots->relative_variance(p.geometry, keys));
+    EXPECT_NEAR(sigma * std::sqrt(filters), predicted, 0.25 * predicted + 1e-12) << layout << ", " << blocks;
+  }
+}
+
+TEST(Quotient, MeasuredRatesAreExpected) {
+  for (const unsigned width : {4u, 7u, 10u, 12u}) {
+    constexpr std::uint64_t keys = 100'000, queries = 4'000'000;
+    any_filter filter(
+        complete({.layout = layout_of(width), .keys = key_kind::u64le, .capacity = keys, .target_fpr = 0.2}));
+    std::vector<std::uint64_t> all(keys), absent(queries), bitmap(queries / 64);
+    std::iota(all.begin(), all.end(), std::uint64_t{0});
+    std::iota(absent.begin(), absent.end(), std::uint64_t{1} << 40);
+    filter.insert(all);
+    filter.may_contain(absent, bitmap);
+    std::uint64_t found = 0;
+    for (const std::uint64_t word : bitmap) found += static_cast<std::uint64_t>(std::popcount(word));
+    const double exact = filter.current_fpr(), expected = filter.expected_fpr();
+    EXPECT_NEAR(
+        exact / expected, 1,
+        4.5 * std::sqrt(find_layout(layout_of(width))->slots->relative_variance(filter.parameters().geometry, keys)));
+    EXPECT_NEAR(static_cast<double>(found), exact * queries, 4.5 * std::sqrt(exact * queries)) << width;
+  }
+}
+
+// The example of docs/format.md.
+TEST(Quotient, WritesTheExampleOfTheFormat) {
+  any_filter filter(complete({.layout = "quotient8", .geometry = {512 * 7, 2}}));
+  filter.insert("Madrid");
+  std::vector<std::pair<std::size_t, unsigned>> written;
+  for (std::size_t i = 0; i < filter.bytes().size(); ++i) {
+    if (filter.bytes()[i] != 0) written.emplace_back(i, filter.bytes()[i]);
+  }
+  EXPECT_EQ(written, (std::vector<std::pair<std::size_t, unsigned>>{{135, 0x10}, {136, 0x80}, {143, 0xEB}}));
+  EXPECT_EQ(filter.cells("Madrid"), (std::vector<std::uint64_t>{2, 4}));
+}
+
+// ---- room -----------------------------------------------------------------------------------------------------------
+
+TEST(Quotient, TakesTheKeysThatItIsMadeFor) {
+  std::uint64_t key = 0;
+  for (const double rate : {0.1, 0.01, 1e-4, 1e-6}) {
+    for (std::uint64_t keys = 1; keys < 3000; keys += 1 + keys / 16) {
+      any_filter filter(
+          complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = keys, .target_fpr = rate}));
+      for (std::uint64_t k = 0; k < keys; ++k) ASSERT_NO_THROW(filter.insert(++key)) << keys << ' ' << rate;
+      EXPECT_EQ(filter.insert_count(), keys);
+    }
+  }
+}
+
+// Keys are removed and inserted in turn, many times the capacity.
+TEST(Quotient, KeepsRoomWhileKeysChange) {
+  for (const std::uint64_t keys : {40u, 1000u, 20'000u}) {
+    any_filter filter(complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = keys, .target_fpr = 0.01}));
+    std::vector<std::uint64_t> present(keys);
+    std::iota(present.begin(), present.end(), std::uint64_t{0});
+    filter.insert(present);
+    std::mt19937_64 random(keys);
+    for (std::uint64_t next = keys; next < keys + 100'000; ++next) {
+      std::uint64_t& one = present[random() % keys];
+      ASSERT_EQ(filter.remove(one), removal::removed);
+      one = next;
+      ASSERT_NO_THROW(filter.insert(one));
+    }
+    EXPECT_EQ(filter.insert_count(), keys);
+    EXPECT_EQ(measure_fill(filter.parameters(), filter.bytes()).ones, keys);
+    for (const std::uint64_t key : present) ASSERT_TRUE(filter.may_contain(key));
+    EXPECT_FALSE(filter.tainted());
+  }
+}
+
+TEST(Quotient, ReportsTheKeysInsertedBeforeItIsFull) {
+  any_filter filter = filter_of(8, 3);
+  std::vector<std::uint64_t> keys(500);
+  std::iota(keys.begin(), keys.end(), std::uint64_t{0});
+  std::vector<std::uint8_t> is_new(keys.size(), 9);
+  std::uint64_t done = 0;
+  try {
+    filter.insert(keys, is_new);
+    FAIL() << "500 keys in 147 slots";
+  } catch (const partial_error& e) {
+    EXPECT_EQ(e.code(), errc::full);
+    EXPECT_EQ(e.undecided(), 0u);
+    done = e.done().keys;
+    EXPECT_EQ(e.done().changed, static_cast<std::uint64_t>(std::count(is_new.begin(), is_new.end(), 1)));
+  }
+  EXPECT_EQ(filter.insert_count(), done);
+  EXPECT_GT(done, 130u);
+  EXPECT_LT(done, 148u);
+  for (std::uint64_t key = 0; key < done; ++key) ASSERT_TRUE(filter.may_contain(key));
+  EXPECT_EQ(is_new[done], 9);
+  EXPECT_ERROR(filter.insert(keys[done]), errc::full, "the filter is full");
+  // A handle counts the keys of the calls before.
+  const auto handle = make_handle(filter_of(8, 3));
+  try {
+    handle->insert(keys);
+    FAIL();
+  } catch (const partial_error& e) {
+    EXPECT_EQ(e.done().keys, done);
+  }
+}
+
+// ---- copies and merging ---------------------------------------------------------------------------------------------
+
+TEST(Quotient, CountsFifteenCopiesOfAKey) {
+  any_filter filter = filter_of(8, 3);
+  EXPECT_TRUE(filter.insert(17));
+  for (int i = 1; i < 14; ++i) EXPECT_FALSE(filter.insert(17));
+  for (int i = 14; i > 0; --i) {
+    EXPECT_TRUE(filter.may_contain(17));
+    EXPECT_EQ(filter.remove(17), removal::removed);
+  }
+  EXPECT_FALSE(filter.may_contain(17));
+  EXPECT_EQ(filter.remove(17), removal::not_found);
+  for (int i = 0; i < 40; ++i) filter.insert(17);
+  EXPECT_EQ(measure_fill(filter.parameters(), filter.bytes()).ones, 15u);
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(filter.remove(17), removal::removed);
+  EXPECT_TRUE(filter.may_contain(17));  // its copies are no longer counted
+}
+
+// Two copies of each key do not fill blocks unevenly; four do, and the error says so.
+TEST(Quotient, HasRoomForTwoCopiesOfEachKey) {
+  any_filter filter(complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = 50'000, .target_fpr = 0.01}));
+  for (std::uint64_t i = 0; i < 50'000; ++i) ASSERT_NO_THROW(filter.insert(i / 2));
+  filter.clear();
+  EXPECT_ERROR(for (std::uint64_t i = 0; i < 50'000; ++i) filter.insert(i / 15), errc::full, "many copies");
+}
+
+TEST(Quotient, AMergedFilterHasTheCopiesOfBoth) {
+  for (const unsigned width : {4u, 7u, 13u, 24u}) {
+    const params p =
+        complete({.layout = layout_of(width), .keys = key_kind::u64le, .capacity = 4000, .target_fpr = 0.2});
+    any_filter a(p), b(p);
+    std::map<std::uint64_t, int> copies;
+    std::mt19937_64 random(width);
+    for (int i = 0; i < 1900; ++i) {
+      const std::uint64_t of_a = random() % 1500, of_b = 1000 + random() % 1500;
+      a.insert(of_a), b.insert(of_b);
+      ++copies[of_a], ++copies[of_b];
+    }
+    a.merge(b);
+    EXPECT_EQ(a.insert_count(), 3800u);
+    EXPECT_EQ(measure_fill(p, a.bytes()).ones, 3800u);
+    for (const auto& [key, count] : copies) {
+      for (int i = 0; i < count; ++i) {
+        ASSERT_TRUE(a.may_contain(key)) << width;
+        ASSERT_EQ(a.remove(key), removal::removed);
+      }
+    }
+    EXPECT_EQ(measure_fill(p, a.bytes()).ones, 0u);
+  }
+}
+
+TEST(Quotient, AMergeWithoutRoomChangesNothing) {
+  any_filter a = filter_of(8, 5), b = filter_of(8, 5);
+  for (std::uint64_t key = 0; key < 200; ++key) a.insert(key), b.insert(1000 + key);
+  const std::vector<std::uint8_t> before(a.bytes().begin(), a.bytes().end());
+  EXPECT_ERROR(a.merge(b), errc::full, "the filter is full");
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), a.bytes().begin()));
+  EXPECT_EQ(a.insert_count(), 200u);
+}
+
+// ---- files ----------------------------------------------------------------------------------------------------------
+
+// A block changes in several steps, which readers and killed writers must not see.
+TEST(Quotient, FilesAreChangedAsAWhole) {
+  const params p = complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = 100, .target_fpr = 0.01});
+  any_filter filter(p);
+  filter.insert(1);
+  filter.save("whole.bloom");
+  EXPECT_ERROR(any_filter::create("mapped.bloom", p), errc::incompatible, "in a mapped file");
+  EXPECT_ERROR(any_filter::open("whole.bloom", {.mode = access::read_write}), errc::incompatible, "in a mapped file");
+  EXPECT_FALSE(std::filesystem::exists("mapped.bloom"));
+  {
+    const auto handle = open_filter("whole.bloom", {.mode = access::read_write});
+    EXPECT_TRUE(handle->capabilities().commits_whole);
+    handle->insert(std::uint64_t{2});
+    EXPECT_FALSE(any_filter::open("whole.bloom").may_contain(2));
+    handle->commit();
+  }
+  EXPECT_TRUE(any_filter::open("whole.bloom").may_contain(1) && any_filter::open("whole.bloom").may_contain(2));
+  EXPECT_EQ(any_filter::open("whole.bloom").insert_count(), 2u);
+}
+
+// ---- facts and explanations -----------------------------------------------------------------------------------------
+
+TEST(Quotient, FactsTellTheRoom) {
+  const auto handle = make_handle(
+      any_filter(complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = 1000, .target_fpr = 0.01})));
+  for (std::uint64_t key = 0; key < 600; ++key) handle->insert(key);
+  for (int i = 0; i < 20; ++i) handle->insert(std::uint64_t{7});
+  EXPECT_EQ(handle->remove(std::vector<std::uint64_t>{5, 1'000'000'000'000}).changed, 1u);
+  const filter_facts facts = handle->info(info_depth::bits);
+  ASSERT_TRUE(facts.quotient && facts.removals && facts.fill && !facts.counting);
+  EXPECT_EQ(facts.fill->cells, facts.quotient->slots);
+  EXPECT_EQ(facts.fill->cells_set, 613u);  // 599 keys and 14 more copies of one
+  EXPECT_EQ(facts.quotient->full, 1u);
+  EXPECT_GE(facts.quotient->keys_for, 1000u);
+  EXPECT_EQ(*facts.keys_left, std::min(facts.quotient->keys_for, keys_within(facts.parameters, 0.01)) - 613);
+  EXPECT_EQ(facts.removals->refused, 1u);
+  EXPECT_FALSE(facts.consistency->alarm);
+}
+
+TEST(Quotient, ExplainsThePlaceOfAKey) {
+  any_filter filter = filter_of(9, 7);
+  for (std::uint64_t key = 0; key < 150; ++key) filter.insert(key);
+  filter.insert(3);
+  const auto handle = make_handle(std::move(filter));
+  for (std::uint64_t key = 0; key < 400; ++key) {
+    const key_explanation found = handle->explain(std::span(&key, 1));
+    const place expected = place_by_the_book(mix{}(key).hash64, 9, 7);
+    EXPECT_EQ(found.slots->bucket, expected.bucket);
+    EXPECT_EQ(found.slots->remainder, expected.remainder);
+    std::vector<std::uint64_t> blocks;
+    std::uint64_t copies = 0;
+    for (const explained_cell& cell : found.layers.front().cells) {
+      blocks.push_back(cell.cell);
+      copies += cell.value;
+    }
+    EXPECT_EQ(blocks, expected.first == expected.second ? std::vector{expected.first}
+                                                        : std::vector({expected.first, expected.second}));
+    EXPECT_EQ(found.maybe_present, handle->contains(key));
+    EXPECT_EQ(found.maybe_present, copies > 0);
+    if (key == 3) {
+      EXPECT_GE(copies, 2u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bloomery
