@@ -17,6 +17,7 @@ from .errors import (
     AlreadyExistsError,
     DamagedError,
     Error,
+    FullError,
     IncompatibleError,
     InputOutputError,
     InvalidArgumentError,
@@ -28,7 +29,7 @@ from .errors import (
     UnavailableError,
     WrongVersionError,
 )
-from .filters import CountingFilter, Filter, RedisFilter, ScalableFilter, StaticFilter, WindowedFilter, from_bytes, load, open
+from .filters import CountingFilter, Filter, QuotientFilter, RedisFilter, ScalableFilter, StaticFilter, WindowedFilter, from_bytes, load, open
 from .planning import Plan, plan
 from .streams import dedup
 
@@ -39,6 +40,7 @@ __all__ = [
     "DamagedError",
     "Error",
     "Filter",
+    "FullError",
     "IncompatibleError",
     "InputOutputError",
     "InvalidArgumentError",
@@ -48,6 +50,7 @@ __all__ = [
     "NotFoundError",
     "NotPermittedError",
     "Plan",
+    "QuotientFilter",
     "RedisFilter",
     "ScalableFilter",
     "StaticFilter",

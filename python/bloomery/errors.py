@@ -74,6 +74,10 @@ class UnavailableError(Error, ConnectionError):
     """A server could not be reached in time. The operation may or may not have been executed."""
 
 
+class FullError(Error, OverflowError):
+    """A quotient filter has no room for a key. The keys before it are in."""
+
+
 CLASSES = {
     "invalid_argument": InvalidArgumentError,
     "too_large": TooLargeError,
@@ -87,4 +91,5 @@ CLASSES = {
     "locked": LockedError,
     "io": InputOutputError,
     "unavailable": UnavailableError,
+    "full": FullError,
 }

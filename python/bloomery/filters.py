@@ -114,19 +114,11 @@ class Filter(_Mergeable):
         return result
 
 
-class CountingFilter(_Mergeable):
-    """A filter whose keys can be removed, with a 4-bit counter in place of each bit.
-
-    Remove only keys that were inserted: the removal of other keys may cause false negatives.
-
-    A file that is open for writing is read into memory, and `close` replaces it. Without `close`, it stays as it was.
-
-    >>> here = CountingFilter(1000, 0.01)
-    >>> here.add("Madrid"), here.remove("Madrid"), "Madrid" in here
-    (True, True, False)
-    """
+class _Removable(_Mergeable):
+    """A filter whose keys can be removed."""
 
     __slots__ = ()
+    _layout = ""
 
     def __init__(
         self,
@@ -138,7 +130,7 @@ class CountingFilter(_Mergeable):
         seed: int = 0,
         secret: Optional[bytes] = None,
     ) -> None:
-        self._make(params(capacity, fpr, keys=keys, layout="counting", hash=hash, seed=seed, secret=secret), False)
+        self._make(params(capacity, fpr, keys=keys, layout=self._layout, hash=hash, seed=seed, secret=secret), False)
 
     def remove(self, key: Key) -> bool:
         """Remove one copy of a key. False: the key was certainly absent, and nothing changed."""
@@ -147,6 +139,40 @@ class CountingFilter(_Mergeable):
     def remove_many(self, keys: Iterable[Key]) -> Any:
         """Remove one copy of each key. Return for each whether it was removed, as `add_many`."""
         return self._remove_many(keys)
+
+
+class QuotientFilter(_Removable):
+    """A filter whose keys can be removed, for up to `capacity` keys.
+
+    It takes 10.5 bits per key at 1%. When it is full, it raises FullError. Each copy of a key counts, up to 15
+    copies; with more than two copies of many keys, it is full earlier.
+    Remove only keys that were inserted: the removal of other keys may cause false negatives.
+
+    A file that is open for writing is read into memory, and `close` replaces it. Without `close`, it stays as it was.
+
+    >>> here = QuotientFilter(1000, 0.01)
+    >>> here.add("Madrid"), here.remove("Madrid"), "Madrid" in here
+    (True, True, False)
+    """
+
+    __slots__ = ()
+    _layout = "quotient"
+
+
+class CountingFilter(_Removable):
+    """A filter whose keys can be removed, with a 4-bit counter in place of each bit. It never refuses a key.
+
+    Remove only keys that were inserted: the removal of other keys may cause false negatives.
+
+    A file that is open for writing is read into memory, and `close` replaces it. Without `close`, it stays as it was.
+
+    >>> here = CountingFilter(1000, 0.01)
+    >>> here.add("Madrid"), here.remove("Madrid"), "Madrid" in here
+    (True, True, False)
+    """
+
+    __slots__ = ()
+    _layout = "counting"
 
 
 class WindowedFilter(_Mergeable):
@@ -350,14 +376,15 @@ def _want_servers() -> None:
         raise incompatible("this package was built without servers: build it with hiredis and OpenSSL")
 
 
-CLASSES.update({kind.__name__: kind for kind in (Filter, CountingFilter, WindowedFilter, ScalableFilter, StaticFilter, RedisFilter)})
+CLASSES.update({kind.__name__: kind for kind in (Filter, QuotientFilter, CountingFilter, WindowedFilter, ScalableFilter, StaticFilter, RedisFilter)})
 
 
 def open(name: Union[str, os.PathLike[str]], mode: str = "r", *, secret: Optional[bytes] = None) -> BaseFilter:
     """Open the filter in a file or at the address of a server.
 
     The pages of a file are mapped: they are read when they are first used, and processes share them. The result has the
-    class of the filter: Filter, CountingFilter, WindowedFilter, ScalableFilter, StaticFilter or RedisFilter.
+    class of the filter: Filter, QuotientFilter, CountingFilter, WindowedFilter, ScalableFilter, StaticFilter or
+    RedisFilter.
 
     :param mode: "r" for reading; "r+" for reading and writing, which locks a file against other writers
     :param secret: the 16 bytes with which the filter was made

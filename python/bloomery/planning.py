@@ -12,6 +12,7 @@ from .parameters import Window, are_integers, number, prefers_memory, window_arg
 CLASS_NAMES = {
     "plain": "Filter",
     "counting": "CountingFilter",
+    "quotient": "QuotientFilter",
     "windowed": "WindowedFilter",
     "sealed": "StaticFilter",
     "growing": "ScalableFilter",
@@ -75,7 +76,7 @@ def plan(
     >>> plan(1_000_000, 0.01, static=True).bits_per_key < 9.1
     True
     >>> plan(1_000_000, 0.01, deletes=True).structure
-    'CountingFilter'
+    'QuotientFilter'
     """
     return _plan_of(
         _bloomery.plan(

@@ -172,7 +172,7 @@ without_gil::~without_gil() {
 const char* class_of(const params& p) noexcept {
   const capabilities can = capabilities_of(p);
   if (can.has_window) return "WindowedFilter";
-  if (can.can_remove) return "CountingFilter";
+  if (can.can_remove) return family_of(p) == family::counting ? "CountingFilter" : "QuotientFilter";
   return can.can_insert ? "Filter" : "StaticFilter";
 }
 

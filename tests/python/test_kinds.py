@@ -11,10 +11,13 @@ from package import PackageTest, bloomery
 KEYS = [f"key-{i}" for i in range(5000)]
 
 
-class Counting(PackageTest):
+class Removal:
+    kind: type
+    option: str
+
     def test_removals_follow_an_exact_count(self) -> None:
         generator = random.Random(11)
-        filter, twin = bloomery.CountingFilter(2000, 1e-6), collections.Counter()
+        filter, twin = self.kind(2000, 1e-6), collections.Counter()
         for _ in range(20_000):
             key = generator.randrange(300)
             if generator.random() < 0.5 and twin[key] < 5:
@@ -27,40 +30,63 @@ class Counting(PackageTest):
         self.assertEqual(len(filter), sum(twin.values()))
 
     def test_removals_of_many_keys_are_answered_one_by_one(self) -> None:
-        filter = bloomery.CountingFilter(2000, 1e-6)
+        filter = self.kind(2000, 1e-6)
         filter.update(range(100))
         self.assertEqual(filter.remove_many([5, 5, 500, 7]), [True, False, False, True])
         self.assertEqual(filter.contains_many([5, 6, 7]), [False, True, False])
 
     def test_the_file_is_that_of_the_command(self) -> None:
-        expected = self.built("command.bloom", KEYS, "-n", "5000", "-p", "1%", "--counting")
-        filter = bloomery.CountingFilter(5000, 0.01)
+        expected = self.built("command.bloom", KEYS, "-n", "5000", "-p", "1%", self.option)
+        filter = self.kind(5000, 0.01)
         filter.update(KEYS)
         self.assertEqual(filter.to_bytes(), expected)
-        self.assertIs(type(pickle.loads(pickle.dumps(filter))), bloomery.CountingFilter)
+        self.assertIs(type(pickle.loads(pickle.dumps(filter))), self.kind)
 
     def test_a_file_changes_when_it_is_closed(self) -> None:
-        self.built("a.bloom", ["Madrid"], "-n", "100", "-p", "1%", "--counting")
+        self.built("a.bloom", ["Madrid"], "-n", "100", "-p", "1%", self.option)
         filter = bloomery.open(self.path("a.bloom"), "r+")
-        self.assertIs(type(filter), bloomery.CountingFilter)
+        self.assertIs(type(filter), self.kind)
         self.assertTrue(filter.remove("Madrid"))
         self.assertIn("Madrid", bloomery.open(self.path("a.bloom")))
         filter.close()
         self.assertNotIn("Madrid", bloomery.open(self.path("a.bloom")))
 
     def test_an_exception_leaves_the_file_as_it_was(self) -> None:
-        before = self.built("a.bloom", ["Madrid"], "-n", "100", "-p", "1%", "--counting")
+        before = self.built("a.bloom", ["Madrid"], "-n", "100", "-p", "1%", self.option)
         with self.assertRaises(KeyError):
-            with bloomery.CountingFilter.open(self.path("a.bloom"), "r+") as filter:
+            with self.kind.open(self.path("a.bloom"), "r+") as filter:
                 filter.remove("Madrid")
                 raise KeyError
         self.assertEqual((self.folder / "a.bloom").read_bytes(), before)
+
+
+class Counting(Removal, PackageTest):
+    kind, option = bloomery.CountingFilter, "--counting"
 
     def test_other_filters_remove_nothing(self) -> None:
         with self.assertRaises(AttributeError):
             bloomery.Filter(100, 0.01).remove("a")
         with self.assertRaises(bloomery.IncompatibleError):
             bloomery.Filter(100, 0.01)._remove("a")
+
+
+class Quotient(Removal, PackageTest):
+    kind, option = bloomery.QuotientFilter, "--quotient"
+
+    def test_it_has_its_own_class_and_no_mapped_file(self) -> None:
+        with self.assertRaisesRegex(ValueError, "quotient is a layout of QuotientFilter, not of Filter"):
+            bloomery.Filter(100, 0.01, layout="quotient")
+        with self.assertRaisesRegex(ValueError, "not of Filter"):
+            bloomery.Filter.create(self.path("b.bloom"), 100, 0.01, layout="quotient")
+
+    def test_a_full_filter_raises(self) -> None:
+        filter = bloomery.QuotientFilter(100, 0.01)
+        with self.assertRaisesRegex(OverflowError, "the filter is full") as caught:
+            filter.update(range(10_000))
+        self.assertEqual(caught.exception.code, "full")
+        self.assertEqual(caught.exception.keys_done, len(filter))
+        self.assertGreaterEqual(len(filter), 100)
+        self.assertEqual(filter.contains_many(range(len(filter))), [True] * len(filter))
 
 
 class Windowed(PackageTest):
@@ -217,7 +243,7 @@ class Plans(PackageTest):
     def test_requirements_choose_the_class(self) -> None:
         day = datetime.timedelta(days=1)
         for options, structure in (
-            ({"keys": 1000, "deletes": True}, "CountingFilter"),
+            ({"keys": 1000, "deletes": True}, "QuotientFilter"),
             ({"keys": 1000, "window": day}, "WindowedFilter"),
             ({"keys": 10**6, "static": True}, "StaticFilter"),
             ({}, "ScalableFilter"),
