@@ -1,10 +1,11 @@
-// Benchmark of the filter families: time_families [KEYS [ROUNDS]] compares counting, scalable, rebuilding,
-// sliding-window and static filters each with a split_block512 filter of the same expected FPR for the same number of
-// keys.
+// Benchmark of the filter families: time_families [KEYS [ROUNDS]] compares counting, quotient, scalable,
+// rebuilding, sliding-window and static filters each with a split_block512 filter of the same expected FPR for the same
+// number of keys.
 //
 //   $ build/bench/bench/time_families 1000000 9 --json families.json
 //
 // counting             filter<> of layout counting with capacity KEYS, at 1%
+// quotient             any_filter of layout quotient with capacity KEYS, at 1%
 // scalable             scalable_filter<> at 1%, grown from its smallest layer
 // rebuilding           rebuilding_filter at 1%, initial capacity 1000, in a file; compared with an any_filter in a file
 // sliding, sliding64   sliding_window_filter<> at 1% with a window of KEYS keys, when it is fullest: 8/7 of them
@@ -406,6 +407,12 @@ void run(const options& o) {
       both.removals("counting", ours, keys);
     };
     return time_cleared("counting", filter<std::uint64_t, layouts::counting>(o.keys, target_fpr), keys, o, removals);
+  });
+  family("quotient", [&] {
+    const params p =
+        complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = o.keys, .target_fpr = target_fpr});
+    const auto removals = [&](comparison& both, any_filter& ours) { both.removals("quotient", ours, keys); };
+    return time_cleared("quotient", any_filter(p), keys, o, removals);
   });
   family("scalable", [&] { return time_cleared("scalable", scalable_filter<std::uint64_t>(target_fpr), keys, o); });
   family("rebuilding", [&] { return time_rebuilding(keys, o); });
