@@ -32,7 +32,7 @@ std::string hint_text(const error& e) {
     case hint::rebuild_with_scheme:
       return "build a filter from the keys with 'bloomery build --scheme', with a scheme of the format";
     case hint::make_shared_filter: return fmt::format("create one: bloomery build -o {} -n NUMBER", where);
-    case hint::make_counting_filter: return "build it with 'bloomery build --quotient' or '--counting'";
+    case hint::make_counting_filter: return "build it with 'bloomery build --quotient' or 'bloomery build --counting'";
     case hint::make_filter_with_log: return "build one with 'bloomery build --grow'";
     case hint::make_larger_filter: return "build it again for more keys: --capacity (-n)";
     case hint::make_foldable_filter: return "'bloomery build --foldable' builds a filter that can be halved";

@@ -89,6 +89,12 @@ class file_subject : public heap_subject {
  protected:
   // A file of these keys in place of the old one.
   void make(bloomery::key_span keys) {
+    if (family_of(params_) == bloomery::family::quotient) {  // not changed in a mapped file
+      bloomery::any_filter whole(params_);
+      insert_keys(whole, keys);
+      whole.save(path());
+      return;
+    }
     bloomery::any_filter fresh = bloomery::any_filter::create(path(), params_);
     fresh.set_clock([this] { return now_; });
     insert_keys(fresh, keys);

@@ -47,8 +47,7 @@ class peer {
 
   /// Continues with the bits that a killed process left.
   void restart(const bloomery::any_filter& found) {
-    filter_.clear();
-    filter_.merge(found);
+    filter_ = found.clone();
   }
 
   void compare(const bloomery::any_filter& found) const {
