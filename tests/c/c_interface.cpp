@@ -284,7 +284,8 @@ TEST(CInterface, WrongParametersAreRefusedWithTheirNames) {
   EXPECT_REFUSED(refused(params), BLOOMERY_TOO_LARGE, "");
   EXPECT_EQ(bloomery_open("x", 64, nullptr, &out), BLOOMERY_INVALID_ARGUMENT);
   EXPECT_STREQ(bloomery_code_name(BLOOMERY_TOO_LARGE), "too_large");
-  EXPECT_STREQ(bloomery_code_name(static_cast<bloomery_code>(15)), "unknown");
+  EXPECT_STREQ(bloomery_code_name(BLOOMERY_FULL), "full");
+  EXPECT_STREQ(bloomery_code_name(static_cast<bloomery_code>(16)), "unknown");
 }
 
 TEST(CInterface, StructsOfLaterVersionsWork) {
