@@ -46,9 +46,7 @@ class peer {
   void clear() { filter_.clear(); }
 
   /// Continues with the bits that a killed process left.
-  void restart(const bloomery::any_filter& found) {
-    filter_ = found.clone();
-  }
+  void restart(const bloomery::any_filter& found) { filter_ = found.clone(); }
 
   void compare(const bloomery::any_filter& found) const {
     expect(std::ranges::equal(found.bytes(), filter_.bytes()), "other bits than those of its keys one at a time");
