@@ -90,20 +90,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(!is_whole || opens, "a file that opens with a check opens without it");
   require(is_whole == loads, "load and open agree on the payload");
   const bool sealed = family_of(seen.info.parameters) == family::static_set;
+  const bool has_slots = family_of(seen.info.parameters) == family::quotient;
   if (loads && !sealed) {
     any_filter filter = any_filter::load(file.path(), {.secret = secret});
-    add(filter);
+    if (has_slots)
+      works([&] { add(filter); });  // it may be full
+    else
+      add(filter);
   }
 
-  // Static filters accept no keys; a filter with a key log accepts keys only together with the log.
-  const bool takes_keys = !sealed && seen.info.parameters.log_id() == 0;
+  // Static filters accept no keys; a filter with a key log accepts keys only together with the log, and a quotient
+  // filter only in memory.
+  const bool takes_keys = !sealed && !has_slots && seen.info.parameters.log_id() == 0;
   const bool adds = works([&] {
     any_filter filter = open(access::read_write, file_check::header);
     add(filter);
     filter.close();
   });
   require(adds == (opens && takes_keys),
-          "a file that opens for reading opens for writing, unless it is static or has a log");
+          "a file that opens for reading opens for writing, unless it is static, has slots or has a log");
   if (adds) {
     const inspection after = inspect(file.path(), file_check::payload);
     require(after.usable && after.info.clean && !after.info.slot_damaged, "a writer leaves a clean file");

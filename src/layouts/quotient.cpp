@@ -161,7 +161,8 @@ void each_block(const quotient_blocks& at, Work work) {
   for (std::uint64_t block = 0; block < at.count; ++block) {
     groups.clear();
     const kernels::block_view view(kernels::bytes_of(at, block), masks);
-    for (unsigned bucket = 0; bucket < at.shape.buckets && view.used() > 0; ++bucket) {
+    const unsigned buckets = view.used() == 0 ? 0 : at.shape.buckets;
+    for (unsigned bucket = 0; bucket < buckets; ++bucket) {
       const kernels::run_of_slots run = view.run_of(bucket);
       const std::size_t first = groups.size();
       for (unsigned slot = run.first; slot < run.end; ++slot) {
@@ -307,8 +308,6 @@ struct calls {
                   std::span<const std::uint8_t> from) { return merge(W, g, into, from); }};
 
   static constexpr slot_calls slots = {
-      .slots_of_block = shape_of(W).slots,
-      .buckets_of_block = shape_of(W).buckets,
       .keys_for = [](const geometry& g) { return quotient::keys_for(W, g.bits / block_bits); },
       .insert = [](std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint8_t* is_new,
                    std::uint64_t& all_new) { return insert(W, bytes, g, keys, is_new, all_new); },

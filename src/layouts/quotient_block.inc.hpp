@@ -184,10 +184,9 @@ BLOOMERY_TARGET inline insertion insert_one(const quotient_blocks& at, const blo
   const bool to_second = used_second < used_first;
   if ((to_second ? used_second : used_first) >= at.shape.slots) return insertion::no_room;
   const run_of_slots& run = to_second ? in_second : in_first;
-  // A block that no filter writes may have no room in the bucket.
-  if (run.end < at.shape.slots)
-    insert_slot(bytes_of(at, to_second ? key.second : key.first), at.shape, run.end_mark, first.bit_of(run.end),
-                key.print.remainder);
+  if (run.end >= at.shape.slots) return insertion::no_room;  // a block that no filter writes
+  insert_slot(bytes_of(at, to_second ? key.second : key.first), at.shape, run.end_mark, first.bit_of(run.end),
+              key.print.remainder);
   return copies == 0 ? insertion::is_new : insertion::is_copy;
 }
 

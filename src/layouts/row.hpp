@@ -77,8 +77,6 @@ struct slot_lookup {
 
 /// The additional functions of layouts that store each key in a slot, of which there may be too few.
 struct slot_calls {
-  std::uint32_t slots_of_block;
-  std::uint32_t buckets_of_block;
   std::uint64_t (*keys_for)(const geometry& g);  ///< number of keys for which there is room almost
                                                  ///< certainly, if none has more than two copies
   /// Inserts a copy of each key in order until a key has no room. Returns the number of keys inserted; `all_new`

@@ -264,7 +264,10 @@ TEST_P(QuotientKernel, StaysInsideOfAnyBytes) {
       std::vector<std::uint8_t> removed(keys.size());
       std::uint64_t all_new = 0;
       GetParam().kernel->has(at, keys.data(), keys.size(), bitmap.data());
-      EXPECT_LE(GetParam().kernel->insert(at, keys.data(), keys.size(), nullptr, all_new), keys.size());
+      const std::size_t done = GetParam().kernel->insert(at, keys.data(), keys.size(), nullptr, all_new);
+      ASSERT_LE(done, keys.size());
+      GetParam().kernel->has(at, keys.data(), done, bitmap.data());
+      EXPECT_EQ(static_cast<std::size_t>(std::popcount(bitmap[0])), done) << "an inserted key is missing";
       GetParam().kernel->remove(at, keys.data(), keys.size(), removed.data());
     }
   }
