@@ -183,6 +183,7 @@ any_filter any_filter::loaded(loaded_file file, const open_options& options, con
   params p = unlocked(file.info.parameters, options.secret, path);
   if (options.to_remove && removals_of(p) == nullptr) refuse_removal(p, path);
   auto b = std::make_unique<impl>(std::move(p), std::move(file.bytes));
+  b->check_slots(path);
   b->check_window(file.info, false, path);
   b->check_bytes(path);
   if (!file.info.clean) b->estimate_count();

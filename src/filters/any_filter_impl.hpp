@@ -516,6 +516,14 @@ struct any_filter::impl {
   // With many probes, computing an FPR takes a second, so functions that need many FPRs skip them.
   bool has_slow_rates() const { return parameters.geometry.probes > layouts::classic::most_chosen_probes; }
 
+  // Called after loading: a filter that may change must be one that insertions have made.
+  void check_slots(const std::string& path) const {
+    if (layout == nullptr || layout->slots == nullptr || layout->slots->is_valid(parameters.geometry, {data, bytes}))
+      return;
+    throw error(errc::damaged, {"the blocks contradict themselves", path, "an end of each bucket", "a block without",
+                                hint::restore_file});
+  }
+
   // Called after opening: checks bytes that are not cells, which have not been checked before.
   void check_bytes(const std::string& path) const {
     if (layout != nullptr && layout->check_bytes != nullptr) layout->check_bytes(parameters, {data, bytes}, path);

@@ -197,6 +197,15 @@ std::uint64_t used_slots(unsigned width, const geometry& g, std::span<const std:
   return used;
 }
 
+bool is_valid(unsigned width, const geometry& g, std::span<const std::uint8_t> bytes) {
+  const quotient_blocks at = blocks_in(width, bytes.data(), g);
+  const kernels::block_masks masks(at.shape);
+  for (std::uint64_t block = 0; block < at.count; ++block) {
+    if (!kernels::block_view(kernels::bytes_of(at, block), masks).is_valid()) return false;
+  }
+  return true;
+}
+
 // Fingerprints with the maximum number of copies.
 std::uint64_t full_fingerprints(unsigned width, const geometry& g, std::span<const std::uint8_t> bytes) {
   const quotient_blocks at = blocks_in(width, bytes.data(), g);
@@ -316,6 +325,8 @@ struct calls {
             const kernels::block_masks masks(shape_of(W));
             return kernels::block_view(block, masks).used();
           },
+      .is_valid = [](const geometry& g,
+                     std::span<const std::uint8_t> bytes) { return quotient::is_valid(W, g, bytes); },
       .relative_variance = [](const geometry& g,
                               std::uint64_t keys) { return relative_variance(W, g.bits / block_bits, keys); },
       .look_up = [](const std::uint8_t* bytes, const geometry& g,

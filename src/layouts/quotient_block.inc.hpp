@@ -92,6 +92,13 @@ class block_view {
     return marks > masks_.shape.buckets ? marks - masks_.shape.buckets : 0;
   }
 
+  // Whether each bucket ends, as in blocks that a filter writes.
+  BLOOMERY_TARGET bool is_valid() const {
+    unsigned ones = 0;
+    for (const std::uint64_t word : marks_) ones += ones_in(word);
+    return ones == masks_.shape.buckets;
+  }
+
   BLOOMERY_TARGET run_of_slots run_of(unsigned bucket) const {
     const unsigned end_mark = place_of_mark(bucket);
     const unsigned length = end_mark - after_one_below(end_mark);
