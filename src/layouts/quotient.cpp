@@ -61,7 +61,6 @@ namespace quotient {
 namespace {
 
 using kernels::quotient_blocks;
-using kernels::quotient_shape;
 
 constexpr std::uint64_t block_bits = 512;
 constexpr std::uint64_t max_blocks = (std::uint64_t{1} << 40) - 1;  // odd
