@@ -19,7 +19,7 @@ namespace {
 // Slots may not suffice, and then the filter must not change.
 void merge_copies(std::span<std::uint8_t> into, const layout_row& layout, const params& p,
                   std::span<const std::uint8_t> from, std::uint64_t copies) {
-  if (layout.slots == nullptr) {
+  if (slots_of(&layout) == nullptr) {
     layout.removals->merge(p.geometry, into, from);
     return;
   }

@@ -84,8 +84,7 @@ namespace {
 
 // A block changes in several steps, so a reader of the mapped file, or a killed writer, could lose keys of the block.
 void refuse_in_place(const params& p, const std::string& path) {
-  const layout_row* const layout = find_layout(p.layout);
-  if (layout == nullptr || layout->slots == nullptr) return;
+  if (slots_of(find_layout(p.layout)) == nullptr) return;
   throw error(errc::incompatible, {"a quotient filter cannot be changed in a mapped file", path, "", p.layout,
                                    "change it as a whole: file_edit or open_filter(), or save() a filter in memory"});
 }

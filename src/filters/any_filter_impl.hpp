@@ -276,7 +276,7 @@ struct any_filter::impl {
       inserted() += unseen;
       return unseen;
     }
-    if (layout->slots != nullptr) return insert_into_slots(keys, is_new);
+    if (slots_of(layout) != nullptr) return insert_into_slots(keys, is_new);
     if (mapped == nullptr || is_bulk_of_log(keys, is_new)) {
       changed_everywhere();
       const std::uint64_t all_new = layout->insert(data, parameters.geometry, keys, is_new);
@@ -444,9 +444,16 @@ struct any_filter::impl {
       }
       return all_new;
     }
+    const auto insert_some = [&](const hash_span& some, std::size_t first) {
+      all_new += insert_source(some, is_new == nullptr ? nullptr : is_new + first);
+    };
+    if (slots_of(layout) == nullptr) {
+      each_source(keys, insert_some);
+      return all_new;
+    }
     each_source(keys, [&](const hash_span& some, std::size_t first) {
       try {
-        all_new += insert_source(some, is_new == nullptr ? nullptr : is_new + first);
+        insert_some(some, first);
       } catch (const partial_error& e) {
         throw partial_error(e, {first + e.done().keys, all_new + e.done().changed}, 0);
       }
@@ -518,8 +525,8 @@ struct any_filter::impl {
 
   // Called after loading: a filter that may change must be one that insertions have made.
   void check_slots(const std::string& path) const {
-    if (layout == nullptr || layout->slots == nullptr || layout->slots->is_valid(parameters.geometry, {data, bytes}))
-      return;
+    const slot_calls* const slots = slots_of(layout);
+    if (slots == nullptr || slots->is_valid(parameters.geometry, {data, bytes})) return;
     throw error(errc::damaged, {"the blocks contradict themselves", path, "an end of each bucket", "a block without",
                                 hint::restore_file});
   }

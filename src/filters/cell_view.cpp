@@ -44,7 +44,7 @@ cell_view::cell_view(const params& p, std::span<const std::uint8_t> bytes, std::
     case family::static_set: kind_ = kind::fingerprint; break;
     case family::quotient:
       kind_ = kind::slots;
-      used_in_block_ = find_layout(p.layout)->slots->used_in_block;
+      if (const slot_calls* const slots = slots_of(find_layout(p.layout))) used_in_block_ = slots->used_in_block;
       break;
   }
   if (const scheme* const s = find_scheme(p.scheme); s != nullptr && s->from_top) mask_ = 7;

@@ -35,7 +35,9 @@ void explain_fingerprint(const any_filter& filter, std::uint64_t hash64, key_exp
 void explain_slots(const any_filter& filter, std::uint64_t hash64, key_explanation& result) {
   const params& p = filter.parameters();
   const layout_row& layout = *find_layout(p.layout);
-  const slot_lookup found = layout.slots->look_up(filter.bytes().data(), p.geometry, hash64);
+  const slot_calls* const slots = slots_of(&layout);
+  if (slots == nullptr) return;
+  const slot_lookup found = slots->look_up(filter.bytes().data(), p.geometry, hash64);
   explained_layer& layer = result.layers.emplace_back();
   layer.bytes = layout.block_bits / 8;
   layer.blocks = p.geometry.bits / layout.block_bits;

@@ -149,9 +149,9 @@ filter_facts facts_of(const params& p, const key_counts& counts, const file_info
   filter_facts facts = facts_of_header(p, counts, file);
   const layout_row* const layout = find_layout(p.layout);
   if (family_of(p) == family::counting) facts.counting = counting_facts{.counters = counted_cells_of(p)};
-  if (layout != nullptr && layout->slots != nullptr)
+  if (const slot_calls* const slots = slots_of(layout))
     facts.quotient = quotient_facts{.slots = counted_cells_of(p),
-                                    .keys_for = layout->slots->keys_for(p.geometry),
+                                    .keys_for = slots->keys_for(p.geometry),
                                     .fingerprint_bits = layout->fingerprint_bits};
   if (layout != nullptr && layout->removals != nullptr)
     facts.removals = removal_facts{.refused = counts.refused_removals};

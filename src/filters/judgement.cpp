@@ -52,8 +52,8 @@ double variance_of_window(const params& p, std::uint64_t keys) {
 
 double variance_at(const params& p, std::uint64_t keys) {
   if (family_of(p) == family::static_set) return 0;
-  if (const layout_row* const layout = find_layout(p.layout); layout != nullptr && layout->slots != nullptr)
-    return layout->slots->relative_variance(p.geometry, keys);
+  if (const slot_calls* const slots = slots_of(find_layout(p.layout)))
+    return slots->relative_variance(p.geometry, keys);
   if (p.has_window()) return variance_of_window(p, keys);
   return relative_variance_of_rate(occupancy_for(p), static_cast<double>(keys));
 }

@@ -38,7 +38,7 @@ std::span<Answer> answers(key_span keys, Answer* wanted) {
 
 // Fraction of cells in use with this number of distinct keys.
 double expected_fill(const params& p, std::uint64_t keys) {
-  if (const layout_row* const layout = find_layout(p.layout); layout != nullptr && layout->slots != nullptr) {
+  if (const layout_row* const layout = find_layout(p.layout); slots_of(layout) != nullptr) {
     const auto slots = static_cast<double>(layout->removals->cells(p.geometry));
     return std::min(static_cast<double>(keys) / slots, 1.0);
   }

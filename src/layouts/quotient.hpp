@@ -39,13 +39,6 @@
 
 namespace bloomery::quotient {
 
-/// Whether the layouts exist: a WebAssembly module leaves them out, so that it loads quickly.
-#if defined(__EMSCRIPTEN__)
-inline constexpr bool is_built = false;
-#else
-inline constexpr bool is_built = true;
-#endif
-
 inline constexpr unsigned least_width = 4;
 inline constexpr unsigned most_width = 24;
 

@@ -166,7 +166,6 @@ std::string_view smallest_quotient(const params& p) {
   }
   if (!best.empty()) return best;
   if (problem) throw error(*problem);
-  if (layouts_of(family::quotient).empty()) unknown("layout", p.layout, names_of(layout_rows()));
   throw error(errc::too_large, {"no quotient filter suits this FPR", "rate", "about 4e-8 or more",
                                 std::to_string(p.target_fpr), hint::use_higher_rate});
 }
@@ -200,7 +199,7 @@ params complete(params wanted, preference prefer) {
     return p;
   }
   if (p.layout.empty()) choose(p, prefer);
-  if (p.layout == name_of(family::quotient)) p.layout = smallest_quotient(p);
+  if (has_slots && p.layout == name_of(family::quotient)) p.layout = smallest_quotient(p);
   check_window_length(p);
   if (p.geometry == geometry{} && p.capacity == 0) p.capacity = p.window().keys();
   complete_hash(p);

@@ -169,7 +169,7 @@ std::span<const layout_row> all_layouts() noexcept {
         complete_row<layouts::sliding>(),
         complete_row<layouts::sliding64>(),
     };
-    if constexpr (quotient::is_built) {
+    if constexpr (has_slots) {
       const std::vector<layout_row> quotient = quotient::rows();
       all.insert(all.end(), quotient.begin(), quotient.end());
     }
