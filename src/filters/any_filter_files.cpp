@@ -137,6 +137,7 @@ any_filter any_filter::open_any(const std::string& path, const open_options& opt
   b->verify_on_use(unverified);
   b->check_window(info, writes, path);
   b->check_bytes(path);
+  if (options.check == file_check::payload) b->check_slots(path);
   if (!info.clean && writes) b->estimate_count();
   b->opened_from = info;
   any_filter result(std::move(b));

@@ -523,7 +523,7 @@ struct any_filter::impl {
   // With many probes, computing an FPR takes a second, so functions that need many FPRs skip them.
   bool has_slow_rates() const { return parameters.geometry.probes > layouts::classic::most_chosen_probes; }
 
-  // Called after loading: a filter that may change must be one that insertions have made.
+  // Called after all bytes were read: a filter that may change must be one that insertions have made.
   void check_slots(const std::string& path) const {
     const slot_calls* const slots = slots_of(layout);
     if (slots == nullptr || slots->is_valid(parameters.geometry, {data, bytes})) return;
