@@ -300,7 +300,7 @@ class PushPullUnion(RedisTest):
 
         self.refuse_all({
             f"push classic {new}": "expected layout split_block512 or blocked, found classic",
-            f"push counting {new}": "counting filters cannot be pushed",
+            f"push counting {new}": "filters with removal cannot be pushed",
             f"push prime {new}": r"shards of equal size: expected 16779264 bits.*found 16778752; build it again with this size \(--bits\)",
             f"push other {g}": r"bits: \d+ and \d+",
             f"push missing {new}": r"\Abloomery: missing: cannot open: No such file",
