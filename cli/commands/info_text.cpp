@@ -109,7 +109,7 @@ void add_keys(page& out, const filter_facts& f) {
              std::isfinite(keys.value) ? text + ", from the bits" : "impossible, because all bits are set");
   }
   if (f.fill->cells != 0) {
-    const char* const cells = f.quotient ? "slots" : f.counting ? "counters" : "bits";
+    const char* const cells = f.quotient ? "slots" : cell_bits_of(f.parameters) == 4 ? "counters" : "bits";
     out.line("fill", fmt::format("{:.1f}% of the {}", f.fill->fill_ratio() * 100, cells));
   }
 }
