@@ -80,7 +80,7 @@ struct split_block512_numbers {
 
 struct split_block512_ops : plain_split_block512, split_block512_numbers {
   BLOOMERY_TARGET static __m512i choices8(__m512i hash64s) {
-    return _mm512_mullo_epi64(hash64s, copies(split_block512_multiplier));
+    return _mm512_mullo_epi64(hash64s, copies(golden_multiplier));
   }
 
   BLOOMERY_TARGET static __m512i mask_of(std::uint64_t choice) {
@@ -116,8 +116,7 @@ constexpr std::uint64_t power_of_step(unsigned exponent) {
 struct blocked_ops : plain_blocked, split_block512_numbers {
   // (2 hash64 + 1) * multiplier, with an addition instead of a shift and an OR.
   BLOOMERY_TARGET static __m512i choices8(__m512i hash64s) {
-    return _mm512_add_epi64(_mm512_mullo_epi64(hash64s, copies(2 * split_block512_multiplier)),
-                            copies(split_block512_multiplier));
+    return _mm512_add_epi64(_mm512_mullo_epi64(hash64s, copies(2 * golden_multiplier)), copies(golden_multiplier));
   }
 
   // x of the first eight probes; next_eight() computes the next eight.

@@ -30,8 +30,8 @@ static_assert(std::equal(std::begin(layouts::split_block::salt), std::end(layout
 static_assert(std::equal(std::begin(layouts::split_block::salt), std::end(layouts::split_block::salt),
                          std::begin(detail::for_single_keys.salts)));
 static_assert(layouts::split_block512::multiplier == detail::for_single_keys.multiplier);
-static_assert(layouts::split_block512::multiplier == kernels::split_block512_multiplier &&
-              probe_sequence::multiplier == kernels::split_block512_multiplier);
+static_assert(layouts::split_block512::multiplier == kernels::golden_multiplier &&
+              probe_sequence::multiplier == kernels::golden_multiplier);
 static_assert(probe_sequence::step == kernels::blocked_step);
 static_assert(mix64(1) == [] {
   std::uint64_t x = 1 * kernels::mix_first;

@@ -6,6 +6,8 @@
 // other headers of bloomery: the linker could use an inline function compiled for AVX-512 in the whole program.
 #pragma once
 
+#include "layouts/hash_constants.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -14,10 +16,7 @@ namespace bloomery::kernels {
 // Copies of the layouts' constants; src/kernels/dispatch.cpp asserts that they are equal.
 inline constexpr std::uint32_t split_block_salt[8] = {0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D,
                                                       0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31};
-inline constexpr std::uint64_t split_block512_multiplier = 0x9E3779B97F4A7C15;
 inline constexpr std::uint64_t blocked_step = 0xD1342543DE82EF95;
-inline constexpr std::uint64_t mix_first = 0x3C79AC492BA7B653;
-inline constexpr std::uint64_t mix_second = 0x1C69B3F74AC4AE35;
 
 /// How the words of `keys` represent keys.
 enum class form {

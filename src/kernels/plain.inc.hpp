@@ -1,6 +1,8 @@
 // All kernel operations in plain C++. kernels/scalar.cpp uses all of them, and the other sets use them for operations
 // without a vector implementation. Included, like batch.inc.hpp, within the unnamed namespace of a set.
 
+#include "layouts/arithmetic.inc.hpp"
+
 constexpr std::size_t group = 64;     // keys processed together
 constexpr std::size_t in_flight = 2;  // groups whose blocks are being prefetched
 
@@ -8,19 +10,6 @@ struct staged {
   alignas(64) std::uint64_t choices[group];
   alignas(64) std::uint64_t offsets[group];
 };
-
-BLOOMERY_TARGET inline std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
-  __extension__ using wide = unsigned __int128;
-  return static_cast<std::uint64_t>((static_cast<wide>(a) * b) >> 64);
-}
-
-BLOOMERY_TARGET inline std::uint64_t mix64(std::uint64_t x) {
-  x ^= x >> 27;
-  x *= mix_first;
-  x ^= x >> 33;
-  x *= mix_second;
-  return x ^ (x >> 27);
-}
 
 template <class Word>
 BLOOMERY_TARGET inline Word load(const std::uint8_t* at) {
@@ -72,7 +61,7 @@ struct plain_split_block512 {
     return high_product(hash64, blocks) * block_bytes;
   }
 
-  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t hash64) { return hash64 * split_block512_multiplier; }
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t hash64) { return hash64 * golden_multiplier; }
 
   BLOOMERY_TARGET static std::uint64_t bit(std::uint64_t choice, std::size_t word) {
     return choice >> (16 + 6 * word) & 63;
@@ -103,9 +92,7 @@ struct plain_blocked {
     return high_product(hash64, blocks) * block_bytes;
   }
 
-  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t hash64) {
-    return (2 * hash64 + 1) * split_block512_multiplier;
-  }
+  BLOOMERY_TARGET static std::uint64_t choice(std::uint64_t hash64) { return (2 * hash64 + 1) * golden_multiplier; }
 
   BLOOMERY_TARGET static bool one_insert(std::uint8_t* block, std::uint64_t x, std::uint32_t probes) {
     std::uint64_t missing = 0;

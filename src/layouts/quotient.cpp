@@ -3,8 +3,6 @@
 
 #include <bloomery/detail/bits.hpp>
 #include <bloomery/error.hpp>
-#include <bloomery/hash.hpp>
-#include <bloomery/layouts/probe_sequence.hpp>
 
 #include "math/rates.hpp"
 
@@ -42,14 +40,6 @@ inline unsigned place_of_one(std::uint64_t x, unsigned rank) {
 
 #include "layouts/quotient_block.inc.hpp"
 #include "layouts/quotient_slots.inc.hpp"
-
-static_assert(quotient_multiplier == probe_sequence::multiplier);
-static_assert(mix64(1) == [] {
-  std::uint64_t x = 1 * quotient_mix_first;
-  x ^= x >> 33;
-  x *= quotient_mix_second;
-  return x ^ (x >> 27);
-}());
 
 }  // namespace
 

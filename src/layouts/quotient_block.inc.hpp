@@ -16,18 +16,7 @@ void insert_slot(std::uint8_t* block, const quotient_shape& shape, unsigned mark
 // The reverse: removes the mark and the slot.
 void remove_slot(std::uint8_t* block, const quotient_shape& shape, unsigned mark, unsigned bit);
 
-BLOOMERY_TARGET inline std::uint64_t upper_product(std::uint64_t a, std::uint64_t b) {
-  __extension__ using wide = unsigned __int128;
-  return static_cast<std::uint64_t>((static_cast<wide>(a) * b) >> 64);
-}
-
-BLOOMERY_TARGET inline std::uint64_t mixed(std::uint64_t x) {
-  x ^= x >> 27;
-  x *= quotient_mix_first;
-  x ^= x >> 33;
-  x *= quotient_mix_second;
-  return x ^ (x >> 27);
-}
+#include "layouts/arithmetic.inc.hpp"
 
 // Ones in the lower `bits` places. Requires bits < 64.
 BLOOMERY_TARGET inline std::uint64_t lower_ones(unsigned bits) { return (std::uint64_t{1} << bits) - 1; }
@@ -54,7 +43,7 @@ BLOOMERY_TARGET inline std::uint64_t number_of(const fingerprint& f, const quoti
 
 // d - block (mod blocks), where d depends on the fingerprint: applied twice, it gives the first block again.
 BLOOMERY_TARGET inline std::uint64_t other_block(std::uint64_t number, std::uint64_t block, std::uint64_t blocks) {
-  const std::uint64_t d = upper_product(mixed(number + 1), blocks);
+  const std::uint64_t d = high_product(mix64(number + 1), blocks);
   return d >= block ? d - block : d + (blocks - block);
 }
 
@@ -168,8 +157,8 @@ struct place_of_key {
 };
 
 BLOOMERY_TARGET inline place_of_key place_of(std::uint64_t hash64, const quotient_blocks& at) {
-  const std::uint64_t number = upper_product((2 * hash64 + 1) * quotient_multiplier, at.shape.fingerprints());
-  const std::uint64_t first = upper_product(hash64, at.count);
+  const std::uint64_t number = high_product((2 * hash64 + 1) * golden_multiplier, at.shape.fingerprints());
+  const std::uint64_t first = high_product(hash64, at.count);
   return {fingerprint_from(number, at.shape), first, other_block(number, first, at.count)};
 }
 

@@ -1,16 +1,13 @@
 // Operations on batches of keys of a quotient filter, in plain C++ and by instructions of x86-64 processors, with the
-// same results. Like kernels.hpp, this file includes no other header of bloomery.
+// same results. Like kernels.hpp, this file includes no other header of bloomery than the constants.
 #pragma once
+
+#include "layouts/hash_constants.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace bloomery::kernels {
-
-// Copies of constants; src/layouts/quotient.cpp asserts that they are equal.
-inline constexpr std::uint64_t quotient_multiplier = 0x9E3779B97F4A7C15;
-inline constexpr std::uint64_t quotient_mix_first = 0x3C79AC492BA7B653;
-inline constexpr std::uint64_t quotient_mix_second = 0x1C69B3F74AC4AE35;
 
 inline constexpr unsigned quotient_block_words = 8;
 inline constexpr unsigned quotient_marks_words = 4;  ///< the marks of a block are in its first words
