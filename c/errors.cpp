@@ -1,8 +1,6 @@
 // Errors of the C interface: the last one of each thread.
 #include "c/boundary.hpp"
 
-#include <array>
-#include <cstddef>
 #include <new>
 #include <string>
 
@@ -11,25 +9,6 @@ namespace {
 // The text of an error that needs no allocation, or of one that was copied.
 thread_local std::string text_of_error;
 thread_local const char* last_text = "";
-
-constexpr std::array<const char*, 16> names = {
-    "ok",
-    "invalid_argument",
-    "too_large",
-    "not_found",
-    "not_permitted",
-    "not_a_filter",
-    "wrong_version",
-    "damaged",
-    "incompatible",
-    "already_exists",
-    "locked",
-    "io",
-    "unavailable",
-    "out_of_memory",
-    "internal",
-    "full",
-};
 
 // The numbers of C are fixed, whatever the order of the enumerators of C++.
 bloomery_code code_of(bloomery::errc code) noexcept {
@@ -89,8 +68,15 @@ extern "C" {
 const char* bloomery_error_text(void) { return last_text; }
 
 const char* bloomery_code_name(bloomery_code code) {
-  const auto number = static_cast<std::size_t>(code);
-  return number < names.size() ? names[number] : "unknown";
+  using bloomery::errc;
+  if (code == BLOOMERY_OK) return "ok";
+  if (code == BLOOMERY_OUT_OF_MEMORY) return "out_of_memory";
+  if (code == BLOOMERY_INTERNAL) return "internal";
+  for (int i = 0; i <= static_cast<int>(errc::full); ++i) {
+    const auto of_library = static_cast<errc>(i);
+    if (code_of(of_library) == code) return bloomery::name_of(of_library);
+  }
+  return "unknown";
 }
 
 const char* bloomery_version(void) { return BLOOMERY_VERSION; }
