@@ -15,6 +15,7 @@
 #include "cli/commands/key_changes.hpp"
 #include "cli/commands/logged.hpp"
 #include "cli/commands/record_clock.hpp"
+#include "cli/commands/removal.hpp"
 #include "cli/commands/shared_filter.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/hash_spool.hpp"
@@ -100,8 +101,8 @@ std::unique_ptr<filter_handle> build_by_way_of_hashes(const build_options& optio
   hashing.probes.reset();
   b.keys = for_each_hash(params_for(hashing, 1, default_fpr), options.inputs, pass(options, "read"),
                          [&](std::span<const key_hash> hashes) { spool.append(hashes); });
-  // A quotient filter has a slot for each copy.
-  std::unique_ptr<filter_handle> filter = make(options, options.wanted.quotient ? b.keys : spool.count_distinct());
+  const bool counts_copies = capabilities_of({.layout = layout_for(options.wanted)}).counts_copies;
+  std::unique_ptr<filter_handle> filter = make(options, counts_copies ? b.keys : spool.count_distinct());
   spool.each([&](std::span<const key_hash> hashes) { b.new_keys += filter->insert(hashes).changed; });
   return filter;
 }

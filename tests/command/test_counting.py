@@ -3,10 +3,13 @@
 import os
 import unittest
 
+from removals import Removals
 from support import CommandTest, Counters, counters_of, counting_rate, keys, text
 
 
-class Counting(CommandTest):
+class Counting(Removals, CommandTest):
+    option = "--counting"
+
     def twin_of(self, name: str) -> Counters:
         """An empty twin of the filter's size."""
         facts = self.info(name)
@@ -178,18 +181,6 @@ class Counting(CommandTest):
         self.assertAlmostEqual(result["rate"], twin.certified_rate, delta=1e-9)
         self.assertAlmostEqual(result["fill"], 1 - twin.counters.count(0) / len(twin.counters), delta=1e-9)
         self.bloomery("remove", "-q", "u", stdin=text(keys(900)))
-
-    def test_integers_and_keyed_filters_take_part(self) -> None:
-        self.bloomery("keygen", "-o", "key")
-        self.make_filter("numbers", [b"%d" % i for i in range(100)], "--counting", "--u64")
-        self.make_filter("keyed", keys(100), "--counting", "--secret", "key")
-
-        self.bloomery("remove", "-q", "numbers", stdin=b"007\n8\n")
-        self.bloomery("remove", "-q", "keyed", "--secret", "key", stdin=text(keys(50)))
-
-        self.assertEqual(self.info("numbers")["inserted"], 98)
-        self.assertEqual(self.info("keyed")["inserted"], 50)
-        self.refused("remove", "keyed", stdin=b"x\n", says="--secret")
 
     def test_contradictions_are_refused_with_the_reason(self) -> None:
         self.make_filter("f", keys(100), "--counting")

@@ -6,6 +6,7 @@ import signal
 import unittest
 from collections.abc import Iterable
 
+from removals import Removals
 from support import CommandTest, keys, text, xxh3_64
 
 FULL = 2**64 - 1
@@ -85,7 +86,9 @@ class Slots:
         return result
 
 
-class Quotient(CommandTest):
+class Quotient(Removals, CommandTest):
+    option = "--quotient"
+
     def twin_of(self, name: str) -> Slots:
         """An empty twin of the filter's size."""
         facts = self.info(name)
@@ -224,18 +227,6 @@ class Quotient(CommandTest):
 
         self.refused("union", "-o", "v", "a", "b", "c", "a", says="a: the filter is full.*found 1,?900 keys with copies")
         self.assertFalse(os.path.exists(self.path("v")))
-
-    def test_integers_and_keyed_filters_take_part(self) -> None:
-        self.bloomery("keygen", "-o", "key")
-        self.make_filter("numbers", [b"%d" % i for i in range(100)], "--quotient", "--u64")
-        self.make_filter("keyed", keys(100), "--quotient", "--secret", "key")
-
-        self.bloomery("remove", "-q", "numbers", stdin=b"007\n8\n")
-        self.bloomery("remove", "-q", "keyed", "--secret", "key", stdin=text(keys(50)))
-
-        self.assertEqual(self.info("numbers")["inserted"], 98)
-        self.assertEqual(self.info("keyed")["inserted"], 50)
-        self.refused("remove", "keyed", stdin=b"x\n", says="--secret")
 
     def test_contradictions_are_refused_with_the_reason(self) -> None:
         self.make_filter("f", keys(100), "--quotient")
