@@ -8,8 +8,8 @@
 //   first block  = hi64(hash64 * blocks)
 //   second block = hi64(mix64(fingerprint + 1) * blocks) - first block  (mod blocks)
 //
-// The number of blocks is odd. So exactly one block of each fingerprint is its own second block, and the second block
-// of the second block is the first one: which of the two was the first need not be stored.
+// The number of blocks is odd, so exactly one block of each fingerprint is its own second block. The second block of
+// the second block is the first one, so a filter does not store which of the two was the first.
 //
 //   bits of a block   | marks: s + q bits, from the lowest | slot 0 | slot 1 | ... | slot s - 1 |
 //
@@ -58,9 +58,9 @@ constexpr kernels::quotient_shape shape_of(unsigned width) noexcept {
   return {width, slots, 512 - slots * (width + 1)};
 }
 
-/// The number of keys, with up to two copies of each, that a filter with this odd number of blocks is made for: copies
-/// of a key share its two blocks, so more of them fill blocks unevenly. With one block, both blocks of a key
-/// are the same, so all slots can be used.
+/// The capacity of a filter with an odd number of blocks b, in keys with at most two copies each. All copies of a key
+/// are in the same two blocks, so keys with more copies fill the blocks unevenly. With one block, both blocks of a key
+/// are the same, and all slots can be used.
 ///
 ///   b (s - 5) - 48;  s for b = 1
 std::uint64_t keys_for(unsigned width, std::uint64_t blocks) noexcept;

@@ -85,7 +85,7 @@ struct slot_calls {
                         std::uint64_t& all_new);
   std::uint32_t (*used_in_block)(const std::uint8_t* block);
   bool (*is_valid)(const geometry& g, std::span<const std::uint8_t> bytes);  ///< whether a filter may write these bytes
-  /// Of the FPR of the present slots, among filters of this size with this number of keys.
+  /// The variance of the exact FPR of random filters with this number of keys, divided by the square of its mean.
   double (*relative_variance)(const geometry& g, std::uint64_t keys);
   slot_lookup (*look_up)(const std::uint8_t* bytes, const geometry& g, std::uint64_t hash64);
 };
