@@ -6,6 +6,7 @@
 
 #include "kernels/kernels.hpp"
 #include "layouts/quotient.hpp"
+#include "layouts/quotient_filters.hpp"
 #include "registry/tables.hpp"
 #include "support/fenced.hpp"
 #include "support/test.hpp"
@@ -166,12 +167,6 @@ std::vector<unsigned> widths() {
   return all;
 }
 
-std::string layout_of(unsigned width) { return "quotient" + std::to_string(width); }
-
-any_filter filter_of(unsigned width, std::uint64_t blocks) {
-  return any_filter(complete({.layout = layout_of(width), .keys = key_kind::u64le, .geometry = {512 * blocks, 2}}));
-}
-
 // ---- operations -----------------------------------------------------------------------------------------------------
 
 struct named_kernel {
@@ -283,7 +278,7 @@ TEST_P(QuotientKernel, StaysInsideOfAnyBytes) {
 TEST(Quotient, ScansAnyBytes) {
   std::mt19937_64 random(6);
   for (const unsigned width : widths()) {
-    const params p = filter_of(width, 5).parameters();
+    const params p = quotient_filter(width, 5).parameters();
     for (int round = 0; round < 20; ++round) {
       std::vector<std::uint8_t> bytes(bytes_for(p.geometry.bits));
       for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
@@ -311,7 +306,7 @@ TEST(Quotient, TakesTheFewestBlocksThatKeepTheRate) {
     const double least = quotient::rate(width, 1'000'001, 30'000'000 / width);
     for (const std::uint64_t keys : {1u, 10u, 60u, 1000u, 12'345u}) {
       for (const double rate : {0.9, 0.1, 4 * least}) {
-        const params p = complete({.layout = layout_of(width), .capacity = keys, .target_fpr = rate});
+        const params p = complete({.layout = quotient_layout(width), .capacity = keys, .target_fpr = rate});
         const std::uint64_t blocks = p.geometry.bits / 512;
         EXPECT_EQ(blocks % 2, 1u);
         EXPECT_LE(expected_fpr(p, keys), rate);
@@ -331,7 +326,7 @@ TEST(Quotient, ChoosesTheWidthWithTheFewestBits) {
     const params chosen = complete({.layout = "quotient", .capacity = 1'000'000, .target_fpr = rate});
     std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
     for (const unsigned width : widths()) {
-      const params p = complete({.layout = layout_of(width), .capacity = 1'000'000, .target_fpr = rate});
+      const params p = complete({.layout = quotient_layout(width), .capacity = 1'000'000, .target_fpr = rate});
       fewest = std::min(fewest, p.geometry.bits);
     }
     EXPECT_EQ(chosen.geometry.bits, fewest) << chosen.layout;
@@ -348,7 +343,7 @@ TEST(Quotient, ChoosesTheWidthWithTheFewestBits) {
 
 TEST(Quotient, CountsTheExactRateOfThePresentSlots) {
   for (const auto& [width, blocks] : {std::pair{4u, 1u}, {4u, 3u}, {6u, 5u}, {8u, 3u}}) {
-    any_filter filter = filter_of(width, blocks);
+    any_filter filter = quotient_filter(width, blocks);
     model expected(width, blocks);
     std::mt19937_64 random(width + blocks);
     for (std::uint64_t i = 0; i < blocks * (quotient::shape_of(width).slots - 8); ++i) {
@@ -368,14 +363,14 @@ TEST(Quotient, CountsTheExactRateOfThePresentSlots) {
 TEST(Quotient, HasTheExpectedRateOnAverage) {
   for (const auto& [width, blocks] : {std::tuple{4u, 1u}, {4u, 3u}, {5u, 9u}, {7u, 25u}, {9u, 5u}}) {
     const std::uint64_t keys = std::max<std::uint64_t>(quotient::keys_for(width, blocks), 20);
-    const std::string layout = layout_of(width);
-    const params p = filter_of(width, blocks).parameters();
+    const std::string layout = quotient_layout(width);
+    const params p = quotient_filter(width, blocks).parameters();
     const double expected = expected_fpr(p, keys);
     constexpr int filters = 1500;
     double sum = 0, squares = 0;
     std::uint64_t key = 0;
     for (int i = 0; i < filters; ++i) {
-      any_filter filter = filter_of(width, blocks);
+      any_filter filter = quotient_filter(width, blocks);
       for (std::uint64_t k = 0; k < keys; ++k) filter.insert(++key);
       const double fpr = filter.current_fpr();
       sum += fpr;
@@ -393,7 +388,7 @@ TEST(Quotient, MeasuredRatesAreExpected) {
   for (const unsigned width : {4u, 7u, 10u, 12u}) {
     constexpr std::uint64_t keys = 100'000, queries = 4'000'000;
     any_filter filter(
-        complete({.layout = layout_of(width), .keys = key_kind::u64le, .capacity = keys, .target_fpr = 0.2}));
+        complete({.layout = quotient_layout(width), .keys = key_kind::u64le, .capacity = keys, .target_fpr = 0.2}));
     std::vector<std::uint64_t> all(keys), absent(queries), bitmap(queries / 64);
     std::iota(all.begin(), all.end(), std::uint64_t{0});
     std::iota(absent.begin(), absent.end(), std::uint64_t{1} << 40);
@@ -404,7 +399,8 @@ TEST(Quotient, MeasuredRatesAreExpected) {
     const double exact = filter.current_fpr(), expected = filter.expected_fpr();
     EXPECT_NEAR(
         exact / expected, 1,
-        4.5 * std::sqrt(find_layout(layout_of(width))->slots->relative_variance(filter.parameters().geometry, keys)));
+        4.5 * std::sqrt(
+                  find_layout(quotient_layout(width))->slots->relative_variance(filter.parameters().geometry, keys)));
     EXPECT_NEAR(static_cast<double>(found), exact * queries, 4.5 * std::sqrt(exact * queries)) << width;
   }
 }
@@ -421,193 +417,8 @@ TEST(Quotient, WritesTheExampleOfTheFormat) {
   EXPECT_EQ(filter.cells("Madrid"), (std::vector<std::uint64_t>{2, 4}));
 }
 
-// ---- room -----------------------------------------------------------------------------------------------------------
-
-TEST(Quotient, TakesTheKeysThatItIsMadeFor) {
-  std::uint64_t key = 0;
-  for (const double rate : {0.1, 0.01, 1e-4, 1e-6}) {
-    for (std::uint64_t keys = 1; keys < 3000; keys += 1 + keys / 16) {
-      any_filter filter(
-          complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = keys, .target_fpr = rate}));
-      for (std::uint64_t k = 0; k < keys; ++k) ASSERT_NO_THROW(filter.insert(++key)) << keys << ' ' << rate;
-      EXPECT_EQ(filter.insert_count(), keys);
-    }
-  }
-}
-
-// Keys are removed and inserted in turn, many times the capacity.
-TEST(Quotient, KeepsRoomWhileKeysChange) {
-  for (const std::uint64_t keys : {40u, 1000u, 20'000u}) {
-    any_filter filter(complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = keys, .target_fpr = 0.01}));
-    std::vector<std::uint64_t> present(keys);
-    std::iota(present.begin(), present.end(), std::uint64_t{0});
-    filter.insert(present);
-    std::mt19937_64 random(keys);
-    for (std::uint64_t next = keys; next < keys + 100'000; ++next) {
-      std::uint64_t& one = present[random() % keys];
-      ASSERT_EQ(filter.remove(one), removal::removed);
-      one = next;
-      ASSERT_NO_THROW(filter.insert(one));
-    }
-    EXPECT_EQ(filter.insert_count(), keys);
-    EXPECT_EQ(measure_fill(filter.parameters(), filter.bytes()).ones, keys);
-    for (const std::uint64_t key : present) ASSERT_TRUE(filter.may_contain(key));
-    EXPECT_FALSE(filter.tainted());
-  }
-}
-
-TEST(Quotient, ReportsTheKeysInsertedBeforeItIsFull) {
-  any_filter filter = filter_of(8, 3);
-  std::vector<std::uint64_t> keys(500);
-  std::iota(keys.begin(), keys.end(), std::uint64_t{0});
-  std::vector<std::uint8_t> is_new(keys.size(), 9);
-  std::uint64_t done = 0;
-  try {
-    filter.insert(keys, is_new);
-    FAIL() << "500 keys in 147 slots";
-  } catch (const partial_error& e) {
-    EXPECT_EQ(e.code(), errc::full);
-    EXPECT_EQ(e.undecided(), 0u);
-    done = e.done().keys;
-    EXPECT_EQ(e.done().changed, static_cast<std::uint64_t>(std::count(is_new.begin(), is_new.end(), 1)));
-  }
-  EXPECT_EQ(filter.insert_count(), done);
-  EXPECT_GT(done, 130u);
-  EXPECT_LT(done, 148u);
-  for (std::uint64_t key = 0; key < done; ++key) ASSERT_TRUE(filter.may_contain(key));
-  EXPECT_EQ(is_new[done], 9);
-  EXPECT_ERROR(filter.insert(keys[done]), errc::full, "the filter is full");
-  // A handle counts the keys of the calls before.
-  const auto handle = make_handle(filter_of(8, 3));
-  try {
-    handle->insert(keys);
-    FAIL();
-  } catch (const partial_error& e) {
-    EXPECT_EQ(e.done().keys, done);
-  }
-}
-
-// ---- copies and merging ---------------------------------------------------------------------------------------------
-
-TEST(Quotient, CountsFifteenCopiesOfAKey) {
-  any_filter filter = filter_of(8, 3);
-  EXPECT_TRUE(filter.insert(17));
-  for (int i = 1; i < 14; ++i) EXPECT_FALSE(filter.insert(17));
-  for (int i = 14; i > 0; --i) {
-    EXPECT_TRUE(filter.may_contain(17));
-    EXPECT_EQ(filter.remove(17), removal::removed);
-  }
-  EXPECT_FALSE(filter.may_contain(17));
-  EXPECT_EQ(filter.remove(17), removal::not_found);
-  for (int i = 0; i < 40; ++i) filter.insert(17);
-  EXPECT_EQ(measure_fill(filter.parameters(), filter.bytes()).ones, 15u);
-  for (int i = 0; i < 40; ++i) EXPECT_EQ(filter.remove(17), removal::removed);
-  EXPECT_TRUE(filter.may_contain(17));  // its copies are no longer counted
-}
-
-// Two copies of each key do not fill blocks unevenly; four do, and the error says so.
-TEST(Quotient, HasRoomForTwoCopiesOfEachKey) {
-  any_filter filter(complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = 50'000, .target_fpr = 0.01}));
-  for (std::uint64_t i = 0; i < 50'000; ++i) ASSERT_NO_THROW(filter.insert(i / 2));
-  filter.clear();
-  EXPECT_ERROR(for (std::uint64_t i = 0; i < 50'000; ++i) filter.insert(i / 15), errc::full, "many copies");
-}
-
-TEST(Quotient, AMergedFilterHasTheCopiesOfBoth) {
-  for (const unsigned width : {4u, 7u, 13u, 24u}) {
-    const params p =
-        complete({.layout = layout_of(width), .keys = key_kind::u64le, .capacity = 4000, .target_fpr = 0.2});
-    any_filter a(p), b(p);
-    std::map<std::uint64_t, int> copies;
-    std::mt19937_64 random(width);
-    for (int i = 0; i < 1900; ++i) {
-      const std::uint64_t of_a = random() % 1500, of_b = 1000 + random() % 1500;
-      a.insert(of_a), b.insert(of_b);
-      ++copies[of_a], ++copies[of_b];
-    }
-    a.merge(b);
-    EXPECT_EQ(a.insert_count(), 3800u);
-    EXPECT_EQ(measure_fill(p, a.bytes()).ones, 3800u);
-    for (const auto& [key, count] : copies) {
-      for (int i = 0; i < count; ++i) {
-        ASSERT_TRUE(a.may_contain(key)) << width;
-        ASSERT_EQ(a.remove(key), removal::removed);
-      }
-    }
-    EXPECT_EQ(measure_fill(p, a.bytes()).ones, 0u);
-  }
-}
-
-TEST(Quotient, AMergeWithoutRoomChangesNothing) {
-  any_filter a = filter_of(8, 5), b = filter_of(8, 5);
-  for (std::uint64_t key = 0; key < 200; ++key) a.insert(key), b.insert(1000 + key);
-  const std::vector<std::uint8_t> before(a.bytes().begin(), a.bytes().end());
-  EXPECT_ERROR(a.merge(b), errc::full, "the filter is full");
-  EXPECT_TRUE(std::equal(before.begin(), before.end(), a.bytes().begin()));
-  EXPECT_EQ(a.insert_count(), 200u);
-}
-
-// ---- files ----------------------------------------------------------------------------------------------------------
-
-// With damaged blocks, further insertions could remove keys.
-TEST(Quotient, FilesWithDamagedBlocksAreNotLoaded) {
-  any_filter filter(complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = 1000, .target_fpr = 0.01}));
-  for (std::uint64_t key = 0; key < 700; ++key) filter.insert(key);
-  std::mt19937_64 random(3);
-  const unsigned buckets = quotient::shape_of(7).buckets;
-  ASSERT_EQ(filter.parameters().layout, "quotient7");
-  for (int i = 0; i < 40; ++i) {
-    heap_storage bytes(filter.byte_size());
-    std::copy(filter.bytes().begin(), filter.bytes().end(), bytes.data());
-    bytes.data()[64 * (random() % (filter.byte_size() / 64)) + random() % (buckets / 8)] ^=
-        static_cast<std::uint8_t>(1 << random() % 8);
-    const std::vector<std::uint8_t> file = file_bytes(filter.parameters(), {bytes.data(), bytes.size()}, {}, "");
-    EXPECT_ERROR(any_filter::from_bytes(file), errc::damaged, "the blocks contradict themselves");
-  }
-  EXPECT_EQ(any_filter::from_bytes(filter.to_bytes()).insert_count(), 700u);
-}
-
-// A block changes in several steps, which readers and killed writers must not see.
-TEST(Quotient, FilesAreChangedAsAWhole) {
-  const params p = complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = 100, .target_fpr = 0.01});
-  any_filter filter(p);
-  filter.insert(1);
-  filter.save("whole.bloom");
-  EXPECT_ERROR(any_filter::create("mapped.bloom", p), errc::incompatible, "in a mapped file");
-  EXPECT_ERROR(any_filter::open("whole.bloom", {.mode = access::read_write}), errc::incompatible, "in a mapped file");
-  EXPECT_FALSE(std::filesystem::exists("mapped.bloom"));
-  {
-    const auto handle = open_filter("whole.bloom", {.mode = access::read_write});
-    EXPECT_TRUE(handle->capabilities().commits_whole);
-    handle->insert(std::uint64_t{2});
-    EXPECT_FALSE(any_filter::open("whole.bloom").may_contain(2));
-    handle->commit();
-  }
-  EXPECT_TRUE(any_filter::open("whole.bloom").may_contain(1) && any_filter::open("whole.bloom").may_contain(2));
-  EXPECT_EQ(any_filter::open("whole.bloom").insert_count(), 2u);
-}
-
-// ---- facts and explanations -----------------------------------------------------------------------------------------
-
-TEST(Quotient, FactsTellTheRoom) {
-  const auto handle = make_handle(
-      any_filter(complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = 1000, .target_fpr = 0.01})));
-  for (std::uint64_t key = 0; key < 600; ++key) handle->insert(key);
-  for (int i = 0; i < 20; ++i) handle->insert(std::uint64_t{7});
-  EXPECT_EQ(handle->remove(std::vector<std::uint64_t>{5, 1'000'000'000'000}).changed, 1u);
-  const filter_facts facts = handle->info(info_depth::bits);
-  ASSERT_TRUE(facts.quotient && facts.removals && facts.fill && !facts.counting);
-  EXPECT_EQ(facts.fill->cells, facts.quotient->slots);
-  EXPECT_EQ(facts.fill->cells_set, 613u);  // 599 keys and 14 more copies of one
-  EXPECT_EQ(facts.quotient->full, 1u);
-  EXPECT_GE(facts.quotient->keys_for, 1000u);
-  EXPECT_EQ(*facts.keys_left, std::min(facts.quotient->keys_for, keys_within(facts.parameters, 0.01)) - 613);
-  EXPECT_EQ(facts.removals->refused, 1u);
-  EXPECT_FALSE(facts.consistency->alarm);
-}
-
 TEST(Quotient, ExplainsThePlaceOfAKey) {
-  any_filter filter = filter_of(9, 7);
+  any_filter filter = quotient_filter(9, 7);
   for (std::uint64_t key = 0; key < 150; ++key) filter.insert(key);
   filter.insert(3);
   const auto handle = make_handle(std::move(filter));
