@@ -292,7 +292,7 @@ class Refused(RedisTest):
             self.refuse_all({verb: rf"{verb.split()[0]} works on files.*which servers do not keep.*bloomery build --grow -o FILE"})
         self.refuse_all({
             f"info --check {f}": "--check: a filter on servers has no page checksums",
-            f"explain {f} a --keys file": "static filters in files",
+            f"explain {f} a --keys file": "only for filters in files without a window",
             f"check --now 5 {f}": "clock of the server",
             f"add --now 5 {f}": "clock of the server",
             f"pull {f} -o {f}": "pull writes a file",
