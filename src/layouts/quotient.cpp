@@ -51,9 +51,13 @@ namespace quotient {
 namespace {
 
 using kernels::quotient_blocks;
+using kernels::quotient_shape;
 
 constexpr std::uint64_t block_bits = 512;
-constexpr std::uint64_t max_blocks = (std::uint64_t{1} << 40) - 1;  // odd
+// With at most 2^60 fingerprints, at least 16 values of a hash have each of them.
+constexpr std::uint64_t max_blocks_of(unsigned width) {
+  return std::min(std::uint64_t{1} << 40, (std::uint64_t{1} << 60) / shape_of(width).tags());
+}
 constexpr std::uint32_t blocks_of_key = 2;
 constexpr std::size_t batch = 256;  // keys hashed together
 
@@ -75,10 +79,9 @@ constexpr auto names = made_names(std::make_index_sequence<most_width - least_wi
 
 constexpr const char* name_of(unsigned width) { return names[width - least_width].data(); }
 
-// A rate of f(m) with m fingerprints that match.
-double rate_of_matches(double matches, double all, std::uint64_t keys) {
-  if (matches >= all) return keys == 0 ? 0 : 1;
-  return -std::expm1(static_cast<double>(keys) * std::log1p(-matches / all));
+// M: the number of fingerprints that keys may have.
+double fingerprints(unsigned width, std::uint64_t blocks) {
+  return static_cast<double>(blocks) * static_cast<double>(shape_of(width).tags());
 }
 
 // Kernels take a non-const pointer for lookups, too, but do not write.
@@ -134,14 +137,28 @@ std::uint64_t remove(unsigned width, std::uint8_t* bytes, const geometry& g, con
   return all_removed;
 }
 
-// A fingerprint in a block, and its number of copies there.
+// A fingerprint that is in a block, and its number of copies there.
 struct group_of_copies {
-  kernels::fingerprint print;
-  std::uint64_t second;  // the other block
+  unsigned bucket;
+  std::uint32_t value;  // of the slots
+  std::uint64_t other;  // block
   unsigned copies;
 };
 
-// Calls work(block, groups) for each block, with the distinct fingerprints in it, while their second blocks are being
+bool is_in_second(const group_of_copies& group, const quotient_shape& shape) {
+  return (group.value & kernels::second_bit(shape)) != 0;
+}
+
+// The value in the other block.
+std::uint32_t value_in_other(const group_of_copies& group, const quotient_shape& shape) {
+  return group.value ^ kernels::second_bit(shape);
+}
+
+std::uint64_t tag_of(const group_of_copies& group, const quotient_shape& shape) {
+  return std::uint64_t{group.bucket} << (shape.width - 1) | (group.value & ~kernels::second_bit(shape));
+}
+
+// Calls work(block, groups) for each block, with the distinct fingerprints in it, while their other blocks are being
 // prefetched.
 template <class Work>
 void each_block(const quotient_blocks& at, Work work) {
@@ -155,16 +172,16 @@ void each_block(const quotient_blocks& at, Work work) {
       const kernels::run_of_slots run = view.run_of(bucket);
       const std::size_t first = groups.size();
       for (unsigned slot = run.first; slot < run.end; ++slot) {
-        const kernels::fingerprint print{bucket, view.value(slot)};
+        group_of_copies group{bucket, view.value(slot), 0, 1};
         const auto same = std::find_if(groups.begin() + static_cast<std::ptrdiff_t>(first), groups.end(),
-                                       [&](const group_of_copies& g) { return g.print.remainder == print.remainder; });
+                                       [&](const group_of_copies& g) { return g.value == group.value; });
         if (same != groups.end()) {
           ++same->copies;
           continue;
         }
-        const std::uint64_t second = kernels::other_block(kernels::number_of(print, at.shape), block, at.count);
-        if (at.fetch) __builtin_prefetch(kernels::bytes_of(at, second), 0, 3);
-        groups.push_back({print, second, 1});
+        group.other = kernels::other_block(tag_of(group, at.shape), block, at.count);
+        if (at.fetch) __builtin_prefetch(kernels::bytes_of(at, group.other), 0, 3);
+        groups.push_back(group);
       }
     }
     work(block, groups);
@@ -172,9 +189,13 @@ void each_block(const quotient_blocks& at, Work work) {
 }
 
 unsigned copies_in_block(const quotient_blocks& at, const kernels::block_masks& masks, std::uint64_t block,
-                         const kernels::fingerprint& print) {
+                         unsigned bucket, std::uint32_t value) {
   const kernels::block_view view(kernels::bytes_of(at, block), masks);
-  return view.find(view.run_of(print.bucket), print.remainder).count;
+  return view.find(view.run_of(bucket), value).count;
+}
+
+unsigned copies_in_other(const quotient_blocks& at, const kernels::block_masks& masks, const group_of_copies& group) {
+  return copies_in_block(at, masks, group.other, group.bucket, value_in_other(group, at.shape));
 }
 
 std::uint64_t used_slots(unsigned width, const geometry& g, std::span<const std::uint8_t> bytes) {
@@ -200,94 +221,89 @@ std::uint64_t full_fingerprints(unsigned width, const geometry& g, std::span<con
   const quotient_blocks at = blocks_in(width, bytes.data(), g);
   const kernels::block_masks masks(at.shape);
   std::uint64_t full = 0;
-  each_block(at, [&](std::uint64_t block, const std::vector<group_of_copies>& groups) {
+  each_block(at, [&](std::uint64_t, const std::vector<group_of_copies>& groups) {
     for (const group_of_copies& group : groups) {
-      if (group.copies >= kernels::quotient_most_copies) {
-        ++full;
-      } else if (group.copies * 2 >= kernels::quotient_most_copies && group.second != block) {
-        // Counted in the block that has more of the copies, which has at least half of them.
-        full += group.copies + copies_in_block(at, masks, group.second, group.print) >= kernels::quotient_most_copies;
-      }
+      // Counted in the block that has more of the copies, of which the maximum is odd.
+      if (group.copies * 2 < kernels::quotient_most_copies) continue;
+      full += group.copies + copies_in_other(at, masks, group) >= kernels::quotient_most_copies;
     }
   });
   return full;
 }
 
-// Adds the copies of another filter; each block of a fingerprint determines the other one.
-bool merge(unsigned width, const geometry& g, std::span<std::uint8_t> into, std::span<const std::uint8_t> from) {
-  const quotient_blocks to = blocks_in(width, into.data(), g);
+// Adds the copies of another filter. place(first, tag) is where a fingerprint of the other filter belongs.
+template <class Place>
+bool add_copies(const quotient_blocks& to, const quotient_blocks& from, Place place) {
   const kernels::block_masks masks(to.shape);
   bool has_room = true;
-  each_block(blocks_in(width, from.data(), g), [&](std::uint64_t block, const std::vector<group_of_copies>& groups) {
+  each_block(from, [&](std::uint64_t block, const std::vector<group_of_copies>& groups) {
     for (const group_of_copies& group : groups) {
+      const std::uint64_t first = is_in_second(group, from.shape) ? group.other : block;
+      const kernels::place_of_key at = place(first, tag_of(group, from.shape));
       for (unsigned i = 0; i < group.copies && has_room; ++i)
-        has_room = kernels::insert_one(to, masks, {group.print, block, group.second}) != kernels::insertion::no_room;
+        has_room = kernels::insert_one(to, masks, at) != kernels::insertion::no_room;
     }
   });
   return has_room;
 }
 
-// A random absent key has any fingerprint and any first block with equal probability. It is reported if its fingerprint
-// is in this block or in the second one, so the pairs of a fingerprint and a block with it count, and those with its
-// second block.
+bool merge(unsigned width, const geometry& g, std::span<std::uint8_t> into, std::span<const std::uint8_t> from) {
+  const quotient_blocks to = blocks_in(width, into.data(), g);
+  return add_copies(to, blocks_in(width, from.data(), g),
+                    [&](std::uint64_t first, std::uint64_t tag) { return kernels::place_of_tag(first, tag, to); });
+}
+
+// A random absent key has each fingerprint with the same probability. Those with copies in both blocks count once.
 cell_scan_result scan(unsigned width, const geometry& g, const byte_slice& all) {
   const quotient_blocks at = blocks_in(width, all.bytes.data(), g);
   const kernels::block_masks masks(at.shape);
-  std::uint64_t pairs = 0;
-  each_block(at, [&](std::uint64_t block, const std::vector<group_of_copies>& groups) {
-    for (const group_of_copies& group : groups) {
-      const bool in_both = group.second == block || copies_in_block(at, masks, group.second, group.print) > 0;
-      pairs += in_both ? 1 : 2;
-    }
+  std::uint64_t present = 0;
+  each_block(at, [&](std::uint64_t, const std::vector<group_of_copies>& groups) {
+    for (const group_of_copies& group : groups)
+      present += is_in_second(group, at.shape) && copies_in_other(at, masks, group) > 0 ? 0 : 1;
   });
-  const long double possible = static_cast<long double>(at.count) * static_cast<long double>(at.shape.fingerprints());
-  return {used_slots(width, g, all.bytes), static_cast<long double>(pairs) / possible, 0};
+  return {used_slots(width, g, all.bytes), static_cast<long double>(present) / fingerprints(width, at.count), 0};
 }
 
 void check(unsigned width, const geometry& g) {
-  rates::check_blocks(name_of(width), g.bits, block_bits, max_blocks);
+  rates::check_blocks(name_of(width), g.bits, block_bits, max_blocks_of(width));
   rates::check_probes(name_of(width), g.probes, blocks_of_key);
-  if (g.bits / block_bits % 2 == 0)
-    throw error(errc::invalid_argument, {std::string("invalid number of blocks for a ") + name_of(width) + " filter",
-                                         "geometry", "an odd number", std::to_string(g.bits / block_bits), ""});
 }
 
 // The fewest blocks, found by bisection: more blocks have room for more keys and a lower FPR.
 geometry geometry_for(unsigned width, std::uint64_t capacity, double target_fpr) {
   rates::check_target_fpr(capacity, target_fpr);
-  const auto fits = [&](std::uint64_t half) {
-    const std::uint64_t blocks = 2 * half + 1;
+  const auto fits = [&](std::uint64_t blocks) {
     return keys_for(width, blocks) >= capacity && rate(width, blocks, capacity) <= target_fpr;
   };
-  if (!fits(max_blocks / 2)) rates::refuse_target_fpr(name_of(width), capacity, target_fpr);
-  std::uint64_t too_few = 0, enough = 0;
+  const std::uint64_t most = max_blocks_of(width);
+  if (!fits(most)) rates::refuse_target_fpr(name_of(width), capacity, target_fpr);
+  std::uint64_t too_few = 0, enough = 1;
   while (!fits(enough)) {
     too_few = enough;
-    enough = std::min(2 * enough + 1, max_blocks / 2);
+    enough = std::min(2 * enough, most);
   }
   while (enough - too_few > 1) {
     const std::uint64_t middle = too_few + (enough - too_few) / 2;
     (fits(middle) ? enough : too_few) = middle;
   }
-  return {(2 * enough + 1) * block_bits, blocks_of_key};
+  return {enough * block_bits, blocks_of_key};
 }
 
-// A key adds 2 pairs, 1 with probability 1 / b, or none if another key has its fingerprint and blocks, with probability
-// r. With small r, the number of the last is a sum over all pairs of keys, whose variance is its mean, n r / 2.
+// A key adds a fingerprint, unless another key has it, with probability r. With small r, the number of those keys is a
+// sum over all pairs of keys, whose variance is its mean, n r / 2.
 double relative_variance(unsigned width, std::uint64_t blocks, std::uint64_t keys) {
-  if (keys == 0) return 0;
-  const double own = 1 / static_cast<double>(blocks);
-  const double mean = 2 - own;
-  return (own * (1 - own) / (mean * mean) + rate(width, blocks, keys) / 2) / static_cast<double>(keys);
+  return keys == 0 ? 0 : rate(width, blocks, keys) / 2 / static_cast<double>(keys);
 }
 
 slot_lookup find(unsigned width, const std::uint8_t* bytes, const geometry& g, std::uint64_t hash64) {
   const quotient_blocks at = blocks_in(width, bytes, g);
   const kernels::block_masks masks(at.shape);
   const kernels::place_of_key key = kernels::place_of(hash64, at);
-  slot_lookup result{key.print.bucket, key.print.remainder, {}};
-  result.blocks.push_back({key.first, copies_in_block(at, masks, key.first, key.print)});
-  if (key.second != key.first) result.blocks.push_back({key.second, copies_in_block(at, masks, key.second, key.print)});
+  slot_lookup result{key.bucket, key.in_first, {}};
+  result.blocks.push_back({key.first, copies_in_block(at, masks, key.first, key.bucket, key.in_first)});
+  if (key.second != key.first)
+    result.blocks.push_back({key.second, copies_in_block(at, masks, key.second, key.bucket, key.in_second)});
   return result;
 }
 
@@ -319,7 +335,10 @@ struct calls {
       .relative_variance = [](const geometry& g,
                               std::uint64_t keys) { return relative_variance(W, g.bits / block_bits, keys); },
       .look_up = [](const std::uint8_t* bytes, const geometry& g,
-                    std::uint64_t hash64) { return find(W, bytes, g, hash64); }};
+                    std::uint64_t hash64) { return find(W, bytes, g, hash64); },
+      .doubled_layout = W > least_width ? name_of(W > least_width ? W - 1 : W) : nullptr,
+      .double_into = [](const geometry& g, std::span<const std::uint8_t> from,
+                        std::span<std::uint8_t> into) { return double_into(W, g, from, into); }};
 };
 
 // A cell is a block: its value is the number of used slots.
@@ -329,7 +348,7 @@ layout_row row_of_width() {
   row.name = name_of(W);
   row.family = family::quotient;
   row.block_bits = block_bits;
-  row.max_blocks = max_blocks;
+  row.max_blocks = max_blocks_of(W);
   row.cell_bits = block_bits;
   row.fingerprint_bits = W;
   row.most_lines = blocks_of_key;
@@ -370,9 +389,16 @@ std::uint64_t keys_for(unsigned width, std::uint64_t blocks) noexcept {
 }
 
 double rate(unsigned width, std::uint64_t blocks, std::uint64_t keys) noexcept {
-  const auto b = static_cast<double>(blocks);
-  const double all = b * static_cast<double>(shape_of(width).fingerprints());
-  return (b - 1) / b * rate_of_matches(2, all, keys) + rate_of_matches(1, all, keys) / b;
+  return -std::expm1(static_cast<double>(keys) * std::log1p(-1 / fingerprints(width, blocks)));
+}
+
+// The tags are half as many, so the fingerprint first * 2 tags + tag has another quotient and remainder.
+bool double_into(unsigned width, const geometry& g, std::span<const std::uint8_t> from, std::span<std::uint8_t> into) {
+  const quotient_blocks to = blocks_in(width - 1, into.data(), {2 * g.bits, g.probes});
+  const std::uint64_t tags = to.shape.tags();
+  return add_copies(to, blocks_in(width, from.data(), g), [&](std::uint64_t first, std::uint64_t tag) {
+    return kernels::place_of_tag(2 * first + tag / tags, tag % tags, to);
+  });
 }
 
 std::vector<layout_row> rows() { return rows_of(std::make_index_sequence<most_width - least_width + 1>()); }

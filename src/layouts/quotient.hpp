@@ -1,32 +1,34 @@
 // quotient4 to quotient24: vector quotient filters with slots of w bits, so that keys can be removed.
 //
-// A key has a fingerprint, which consists of one of q buckets and a remainder of w bits, and two blocks of 64 bytes.
-// The filter stores one fingerprint per copy of a key, in the block with more free slots:
+// A filter of B blocks of 64 bytes has a fingerprint per copy of a key: a number below M = B 80 2^(w-1). It consists of
+// the key's first block and a tag, and the tag of one of 80 buckets and a remainder of w - 1 bits:
 //
-//   x = (2 * hash64 + 1) * multiplier  (mod 2^64): see probe_sequence.hpp
-//   fingerprint = hi64(x * q 2^w);  bucket = fingerprint >> w;  remainder = the lower w bits
-//   first block  = hi64(hash64 * blocks)
-//   second block = hi64(mix64(fingerprint + 1) * blocks) - first block  (mod blocks)
+//   fingerprint  = hi64(hash64 * M)
+//   first block  = fingerprint div 80 2^(w-1);  tag = fingerprint mod 80 2^(w-1)
+//   bucket       = tag >> (w - 1);  remainder = the lower w - 1 bits of tag
+//   second block = hi64(mix64(tag + 1) * B) - first block  (mod B)
 //
-// The number of blocks is odd, so exactly one block of each fingerprint is its own second block. The second block of
-// the second block is the first one, so a filter does not store which of the two was the first.
+// Each fingerprint is stored in the one of its two blocks that has more free slots. The slot has the remainder, and
+// above it a bit that is one in the second block.
 //
-//   bits of a block   | marks: s + q bits, from the lowest | slot 0 | slot 1 | ... | slot s - 1 |
+//   bits of a block   | marks: s + 80 bits, from the lowest | slot 0 | slot 1 | ... | slot s - 1 | zeros |
 //
-// The slots have the remainders of bucket 0, then those of bucket 1, and so on. The marks have a zero for each used
-// slot and a one after the slots of each bucket; zeros follow. They are stored with the lowest q bits inverted, so an
-// empty block is all zeros. Remainders of a bucket are in the order of insertion; unused slots are zeros.
+// The slots have the values of bucket 0, then those of bucket 1, and so on. The marks have a zero for each used slot
+// and a one after the slots of each bucket; zeros follow. They are stored with the lowest 80 bits inverted, so an empty
+// block is all zeros. Values of a bucket are in the order of insertion; unused slots are zeros.
 //
-//   s = floor(512 / (w + 2.44)),  q = 512 - s (w + 1)
+//   s = floor((512 - 80) / (w + 1))
 //
-// q / s is about 1.44 = 1 / ln 2, which minimizes the FPR for a given memory.
+// The second block of the second block is the first one, so a block, a bucket and a slot determine the fingerprint.
+// Hence a filter can be doubled without its keys: with 2 B blocks and slots of w - 1 bits, M is the same, and so are
+// the fingerprints, at other places.
 //
 // A key has at most 15 copies: from then on, insertions and removals of this key change nothing, as for a saturated
 // counter of `counting`.
 //
 // Prashant Pandey, Alex Conway, Joe Durie, Michael A. Bender, Martin Farach-Colton, Rob Johnson: Vector Quotient
 // Filters: Overcoming the Time/Space Trade-Off in Filter Design, SIGMOD 2021. There, the number of blocks is a power of
-// two and the second block is an exclusive or.
+// two, the second block is an exclusive or, and slots do not tell which block they are in.
 #pragma once
 
 #include <bloomery/detail/geometry.hpp>
@@ -35,6 +37,7 @@
 #include "layouts/row.hpp"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace bloomery::quotient {
@@ -48,28 +51,36 @@ inline constexpr unsigned most_width = 24;
 inline constexpr unsigned spare_slots = 5;
 inline constexpr unsigned spare_slots_of_filter = 48;
 
+/// At 1%, this number of buckets leads to the fewest bits per key (docs/decisions.md). It is the same for all widths,
+/// so that doubling a filter leaves M as it is.
+inline constexpr unsigned buckets = 80;
+
 /// Requires least_width <= width <= most_width.
 ///
 /// Example:
 ///     constexpr kernels::quotient_shape shape = quotient::shape_of(7);
 ///     static_assert(shape.slots == 54 && shape.buckets == 80);
 constexpr kernels::quotient_shape shape_of(unsigned width) noexcept {
-  const unsigned slots = 51200 / (100 * width + 244);
-  return {width, slots, 512 - slots * (width + 1)};
+  return {width, (512 - buckets) / (width + 1), buckets};
 }
 
-/// The capacity of a filter with an odd number of blocks b, in keys with at most two copies each. All copies of a key
+/// The capacity of a filter with b blocks, in keys with at most two copies each. All copies of a key
 /// are in the same two blocks, so keys with more copies fill the blocks unevenly. With one block, both blocks of a key
 /// are the same, and all slots can be used.
 ///
 ///   b (s - 5) - 48;  s for b = 1
 std::uint64_t keys_for(unsigned width, std::uint64_t blocks) noexcept;
 
-/// The exact FPR with n keys in b blocks, b odd, and f = q 2^w fingerprints. A stored key matches an absent key with
-/// probability 2 / (b f), or with 1 / (b f) if both blocks of the absent key are the same:
+/// The exact FPR with n keys in b blocks: an absent key has each of the M = b 80 2^(w-1) fingerprints with the same
+/// probability.
 ///
-///   (b - 1) / b (1 - (1 - 2 / (b f))^n) + 1 / b (1 - (1 - 1 / (b f))^n)
+///   1 - (1 - 1 / M)^n
 double rate(unsigned width, std::uint64_t blocks, std::uint64_t keys) noexcept;
+
+/// Stores the fingerprints of a filter with slots of `width` bits in `into`, which has twice as many blocks, slots of
+/// one bit less, and zeros. False: both blocks of a fingerprint are full, because many keys have many copies.
+/// Requires width > least_width.
+bool double_into(unsigned width, const geometry& g, std::span<const std::uint8_t> from, std::span<std::uint8_t> into);
 
 /// The rows of the layouts quotient4 to quotient24.
 std::vector<layout_row> rows();

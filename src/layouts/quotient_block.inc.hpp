@@ -27,23 +27,12 @@ BLOOMERY_TARGET inline std::uint64_t lower_ones(unsigned bits, unsigned word) {
   return bits <= 64 * word ? 0 : lower_ones(bits - 64 * word);
 }
 
-// A fingerprint is a bucket and a remainder; as a number, the bucket is in the upper bits.
-struct fingerprint {
-  unsigned bucket;
-  std::uint32_t remainder;
-};
+// The bit of a slot that is set if its block is the second one of the key.
+BLOOMERY_TARGET inline std::uint32_t second_bit(const quotient_shape& s) { return std::uint32_t{1} << (s.width - 1); }
 
-BLOOMERY_TARGET inline fingerprint fingerprint_from(std::uint64_t number, const quotient_shape& s) {
-  return {static_cast<unsigned>(number >> s.width), static_cast<std::uint32_t>(number & lower_ones(s.width))};
-}
-
-BLOOMERY_TARGET inline std::uint64_t number_of(const fingerprint& f, const quotient_shape& s) {
-  return std::uint64_t{f.bucket} << s.width | f.remainder;
-}
-
-// d - block (mod blocks), where d depends on the fingerprint: applied twice, it gives the first block again.
-BLOOMERY_TARGET inline std::uint64_t other_block(std::uint64_t number, std::uint64_t block, std::uint64_t blocks) {
-  const std::uint64_t d = high_product(mix64(number + 1), blocks);
+// d - block (mod blocks), where d depends on the tag: applied twice, it gives the first block again.
+BLOOMERY_TARGET inline std::uint64_t other_block(std::uint64_t tag, std::uint64_t block, std::uint64_t blocks) {
+  const std::uint64_t d = high_product(mix64(tag + 1), blocks);
   return d >= block ? d - block : d + (blocks - block);
 }
 
@@ -97,15 +86,15 @@ class block_view {
 
   BLOOMERY_TARGET unsigned bit_of(unsigned slot) const { return masks_.shape.marks() + slot * masks_.shape.width; }
 
-  // The slots of a run whose value is `remainder`: their number and the first bit of the first of them.
+  // The slots of a run with this value: their number and the first bit of the first of them.
   struct matches {
     unsigned count = 0;
     unsigned bit = 0;
   };
-  BLOOMERY_TARGET matches find(const run_of_slots& run, std::uint32_t remainder) const {
+  BLOOMERY_TARGET matches find(const run_of_slots& run, std::uint32_t wanted) const {
     matches found;
     for (unsigned slot = run.first; slot < run.end; ++slot) {
-      if (value(slot) != remainder) continue;
+      if (value(slot) != wanted) continue;
       if (found.count == 0) found.bit = bit_of(slot);
       ++found.count;
     }
@@ -150,16 +139,25 @@ class block_view {
   std::uint64_t marks_[quotient_marks_words];
 };
 
-// The fingerprint of a key and its two blocks, which may be equal.
+// The two blocks of a key, which may be equal, its bucket in both, and the values of its slots in the first and in the
+// second one.
 struct place_of_key {
-  fingerprint print;
   std::uint64_t first, second;
+  unsigned bucket;
+  std::uint32_t in_first, in_second;
 };
 
+// The place of the fingerprint with this first block and this tag.
+BLOOMERY_TARGET inline place_of_key place_of_tag(std::uint64_t first, std::uint64_t tag, const quotient_blocks& at) {
+  const unsigned bits = at.shape.width - 1;
+  const auto remainder = static_cast<std::uint32_t>(tag & lower_ones(bits));
+  return {first, other_block(tag, first, at.count), static_cast<unsigned>(tag >> bits), remainder,
+          remainder | second_bit(at.shape)};
+}
+
 BLOOMERY_TARGET inline place_of_key place_of(std::uint64_t hash64, const quotient_blocks& at) {
-  const std::uint64_t number = high_product((2 * hash64 + 1) * golden_multiplier, at.shape.fingerprints());
-  const std::uint64_t first = high_product(hash64, at.count);
-  return {fingerprint_from(number, at.shape), first, other_block(number, first, at.count)};
+  const std::uint64_t first = high_product(hash64, at.count), rest = hash64 * at.count;
+  return place_of_tag(first, high_product(rest, at.shape.tags()), at);
 }
 
 BLOOMERY_TARGET inline std::uint8_t* bytes_of(const quotient_blocks& at, std::uint64_t block) {
@@ -172,9 +170,8 @@ enum class insertion { is_new, is_copy, no_room };
 BLOOMERY_TARGET inline insertion insert_one(const quotient_blocks& at, const block_masks& masks,
                                             const place_of_key& key) {
   const block_view first(bytes_of(at, key.first), masks), second(bytes_of(at, key.second), masks);
-  const run_of_slots in_first = first.run_of(key.print.bucket), in_second = second.run_of(key.print.bucket);
-  const unsigned copies = first.find(in_first, key.print.remainder).count +
-                          (key.first == key.second ? 0 : second.find(in_second, key.print.remainder).count);
+  const run_of_slots in_first = first.run_of(key.bucket), in_second = second.run_of(key.bucket);
+  const unsigned copies = first.find(in_first, key.in_first).count + second.find(in_second, key.in_second).count;
   if (copies >= quotient_most_copies) return insertion::is_copy;
   const unsigned used_first = first.used(), used_second = second.used();
   const bool to_second = used_second < used_first;
@@ -182,24 +179,23 @@ BLOOMERY_TARGET inline insertion insert_one(const quotient_blocks& at, const blo
   const run_of_slots& run = to_second ? in_second : in_first;
   if (run.end >= at.shape.slots) return insertion::no_room;  // a block that no filter writes
   insert_slot(bytes_of(at, to_second ? key.second : key.first), at.shape, run.end_mark, first.bit_of(run.end),
-              key.print.remainder);
+              to_second ? key.in_second : key.in_first);
   return copies == 0 ? insertion::is_new : insertion::is_copy;
 }
 
 BLOOMERY_TARGET inline bool has_one(const quotient_blocks& at, const block_masks& masks, const place_of_key& key) {
   const block_view first(bytes_of(at, key.first), masks);
-  if (first.find(first.run_of(key.print.bucket), key.print.remainder).count > 0) return true;
+  if (first.find(first.run_of(key.bucket), key.in_first).count > 0) return true;
   const block_view second(bytes_of(at, key.second), masks);
-  return second.find(second.run_of(key.print.bucket), key.print.remainder).count > 0;
+  return second.find(second.run_of(key.bucket), key.in_second).count > 0;
 }
 
 // Removes a copy, unless the key has the maximum number: further ones were not counted. False: the key is absent.
 BLOOMERY_TARGET inline bool remove_one(const quotient_blocks& at, const block_masks& masks, const place_of_key& key) {
   const block_view first(bytes_of(at, key.first), masks), second(bytes_of(at, key.second), masks);
-  const run_of_slots in_first = first.run_of(key.print.bucket), in_second = second.run_of(key.print.bucket);
-  const block_view::matches of_first = first.find(in_first, key.print.remainder);
-  const block_view::matches of_second =
-      key.first == key.second ? block_view::matches() : second.find(in_second, key.print.remainder);
+  const run_of_slots in_first = first.run_of(key.bucket), in_second = second.run_of(key.bucket);
+  const block_view::matches of_first = first.find(in_first, key.in_first);
+  const block_view::matches of_second = second.find(in_second, key.in_second);
   if (of_first.count + of_second.count == 0) return false;
   if (of_first.count + of_second.count >= quotient_most_copies) return true;
   const bool from_first = of_first.count > 0;

@@ -17,14 +17,14 @@ inline constexpr unsigned quotient_most_copies = 15;
 
 /// The parts of a block: buckets + slots bits of marks, then the slots.
 struct quotient_shape {
-  unsigned width;    ///< bits of a slot
+  unsigned width;    ///< bits of a slot: a remainder, and whether the block is the second one of its key
   unsigned slots;    ///< of a block
   unsigned buckets;  ///< of a block
 
   constexpr unsigned marks() const noexcept { return slots + buckets; }
 
   /// Number of pairs of bucket and remainder.
-  constexpr std::uint64_t fingerprints() const noexcept { return std::uint64_t{buckets} << width; }
+  constexpr std::uint64_t tags() const noexcept { return std::uint64_t{buckets} << (width - 1); }
 };
 
 /// The blocks of a filter.

@@ -88,6 +88,10 @@ struct slot_calls {
   /// The variance of the exact FPR of random filters with this number of keys, divided by the square of its mean.
   double (*relative_variance)(const geometry& g, std::uint64_t keys);
   slot_lookup (*look_up)(const std::uint8_t* bytes, const geometry& g, std::uint64_t hash64);
+  /// The layout of a filter with the same fingerprints in twice as many blocks; null if there is none.
+  const char* doubled_layout;
+  /// Copies the fingerprints to such a filter, whose bytes are 0. False: some have no room.
+  bool (*double_into)(const geometry& g, std::span<const std::uint8_t> from, std::span<std::uint8_t> into);
 };
 
 /// The functions of sliding_blocks, for a layout selected at run time.

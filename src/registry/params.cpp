@@ -166,8 +166,29 @@ std::string_view smallest_quotient(const params& p) {
   }
   if (!best.empty()) return best;
   if (problem) throw error(*problem);
-  throw error(errc::too_large, {"no quotient filter suits this FPR", "rate", "about 4e-8 or more",
+  throw error(errc::too_large, {"no quotient filter suits this FPR", "rate", "about 1e-8 or more",
                                 std::to_string(p.target_fpr), hint::use_higher_rate});
+}
+
+constexpr std::string_view growing_quotient = "growing_quotient";
+
+// A filter that grows has as few blocks at first as this permits. The number for its capacity is rounded up to a
+// multiple of a power of two, by less than 1/64.
+constexpr std::uint64_t least_blocks_at_first = 64;
+
+// The size at first of the smallest quotient filter with this capacity and target FPR.
+void start_small(params& p) {
+  p.layout = smallest_quotient(p);
+  const layout_row* row = find_layout(p.layout);
+  std::uint64_t blocks = row->geometry_for(p.capacity, p.target_fpr).bits / row->block_bits;
+  while (blocks >= 2 * least_blocks_at_first) {
+    const layout_row* const wider = find_layout(name_of(family::quotient) + std::to_string(row->fingerprint_bits + 1));
+    if (wider == nullptr) break;
+    row = wider;
+    blocks = (blocks + 1) / 2;
+  }
+  p.layout = row->name;
+  p.geometry = {blocks * row->block_bits, row->fixed_probes};
 }
 
 }  // namespace
@@ -179,8 +200,8 @@ const char* name_of(bloomery::family f) noexcept {
 
 family family_of(const params& p) noexcept {
   const layout_row* row = find_layout(p.layout);
-  if (row == nullptr) return p.layout == name_of(family::quotient) ? family::quotient : family::plain;
-  return row->family;
+  if (row != nullptr) return row->family;
+  return p.layout == name_of(family::quotient) || p.layout == growing_quotient ? family::quotient : family::plain;
 }
 
 std::uint32_t cell_bits_of(const params& p) noexcept {
@@ -200,6 +221,7 @@ params complete(params wanted, preference prefer) {
   }
   if (p.layout.empty()) choose(p, prefer);
   if (has_slots && p.layout == name_of(family::quotient)) p.layout = smallest_quotient(p);
+  if (has_slots && p.layout == growing_quotient) start_small(p);
   check_window_length(p);
   if (p.geometry == geometry{} && p.capacity == 0) p.capacity = p.window().keys();
   complete_hash(p);

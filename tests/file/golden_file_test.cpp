@@ -72,7 +72,7 @@ std::vector<golden> golden_files() {
       {"classic-u64-siphash", keyed("classic", key_kind::u64le, {1447, 7})},
       {"counting-bytes-xxh3", layout("counting", "xxh3", key_kind::bytes, {8192, 6})},
       {"quotient7-bytes-xxh3_64", layout("quotient7", "xxh3_64", key_kind::bytes, {512 * 3, 2})},
-      {"quotient13-u64-mix", layout("quotient13", "mix", key_kind::u64le, {512 * 5, 2}, 42)},
+      {"quotient13-u64-mix", layout("quotient13", "mix", key_kind::u64le, {512 * 6, 2}, 42)},
       {"counting-u64-mix", layout("counting", "mix", key_kind::u64le, {2560, 9}, 42)},
       {"guava", scheme("guava", 1472)},
       {"pharo", scheme("pharo", 1438)},

@@ -295,24 +295,25 @@ LAYOUTS = {'split_block': split_block, 'split_block512': split_block512, 'blocke
 
 def quotient_payload(lows, width, blocks):
     """A list of remainders for each bucket of each block, written as marks and slots."""
-    slots = int(512 / (width + 2.44))
-    buckets = 512 - slots * (width + 1)
+    slots, buckets = 432 // (width + 1), 80
+    tags = buckets * 2**(width - 1)
     lists = [[[] for _ in range(buckets)] for _ in range(blocks)]
     for low in lows:
-        fingerprint = ((2 * low + 1) * 0x9E3779B97F4A7C15 & M64) * buckets * 2**width >> 64
-        bucket, remainder = divmod(fingerprint, 2**width)
-        first = low * blocks >> 64
-        second = ((mix64(fingerprint + 1) * blocks >> 64) - first) % blocks
-        copies = sum(lists[block][bucket].count(remainder) for block in {first, second})
+        first, tag = divmod(low * blocks * tags >> 64, tags)
+        bucket, remainder = divmod(tag, 2**(width - 1))
+        second = ((mix64(tag + 1) * blocks >> 64) - first) % blocks
+        values = (first, remainder), (second, remainder + 2**(width - 1))
+        copies = sum(lists[block][bucket].count(value) for block, value in values)
         used = [sum(map(len, lists[block])) for block in (first, second)]
         if copies < 15:
-            lists[first if used[0] <= used[1] else second][bucket].append(remainder)
+            block, value = values[used[1] < used[0]]
+            lists[block][bucket].append(value)
     payload = b''
     for of_block in lists:
         marks = ''.join('0' * len(of_bucket) + '1' for of_bucket in of_block).ljust(slots + buckets, '0')
         block = int(marks[::-1], 2) ^ 2**buckets - 1
-        for slot, remainder in enumerate(r for of_bucket in of_block for r in of_bucket):
-            block |= remainder << slots + buckets + slot * width
+        for slot, value in enumerate(v for of_bucket in of_block for v in of_bucket):
+            block |= value << slots + buckets + slot * width
         payload += block.to_bytes(64, 'little')
     return payload
 
@@ -490,7 +491,7 @@ FILES = {
     'classic-u64-siphash': dict(layout='classic', hash='siphash', integers=True, secret=bytes(range(16)), bits=1447, probes=7),
     'counting-bytes-xxh3': dict(layout='counting', hash='xxh3', bits=8192, probes=6),
     'quotient7-bytes-xxh3_64': dict(layout='quotient7', hash='xxh3_64', bits=512 * 3, probes=2),
-    'quotient13-u64-mix': dict(layout='quotient13', hash='mix', integers=True, bits=512 * 5, probes=2, seed=42),
+    'quotient13-u64-mix': dict(layout='quotient13', hash='mix', integers=True, bits=512 * 6, probes=2, seed=42),
     'counting-u64-mix': dict(layout='counting', hash='mix', integers=True, bits=2560, probes=9, seed=42),
     'guava': dict(scheme='guava', bits=1472, probes=7),
     'pharo': dict(scheme='pharo', bits=1438, probes=7),
