@@ -279,6 +279,7 @@ json json_of(const info_result& r) {
   if (f.quotient) {
     result.update({{"slots", f.quotient->slots},
                    {"slots_for_keys", f.quotient->keys_for},
+                   {"grows_to", f.quotient->grows_to == 0 ? json(nullptr) : json(f.quotient->grows_to)},
                    {"slots_used", f.fill ? json(f.fill->cells_set) : json(nullptr)},
                    {"fingerprint_bits", f.quotient->fingerprint_bits},
                    {"fingerprints_full", number_or_null(f.quotient->full)}});

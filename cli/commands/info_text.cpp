@@ -131,6 +131,7 @@ void add_growth(page& out, const filter_facts& f) {
 
 // How far the filter is from full. A key may have no room before all slots are used.
 std::string room_text(const quotient_facts& q, std::uint64_t used) {
+  if (q.grows_to > 0) return fmt::format("doubled when full, up to room for {}", counted(q.grows_to, "key"));
   if (used > q.keys_for) return "full: keys may be refused at any time";
   return fmt::format("room for {} more keys", count_text(q.keys_for - used));
 }
@@ -190,7 +191,8 @@ std::string keys_left_line(const filter_facts& f, const fpr_judgement& judgement
   const double target = f.parameters.target_fpr;
   if (target == 0) return "unknown";
   if (f.shared && f.shared->maximum) return count_text(*f.keys_left) + " until the declared maximum";
-  if (f.quotient && *f.keys_left > 0 && *f.keys_left + f.distinct_keys >= f.quotient->keys_for)
+  if (f.quotient && *f.keys_left > 0 &&
+      *f.keys_left + f.distinct_keys >= std::max(f.quotient->keys_for, f.quotient->grows_to))
     return count_text(*f.keys_left) + " until the filter is full";
   if (*f.keys_left > 0) return fmt::format("{} until the FPR exceeds {}", count_text(*f.keys_left), rate_text(target));
   if (target >= 1) return "none: the filter is far too small";

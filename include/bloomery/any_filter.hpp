@@ -34,6 +34,16 @@ class filter_handle;
 ///     assert(seen.insert("Madrid"));
 ///     assert(seen.may_contain("Madrid"));
 ///     assert(!seen.may_contain("Berlin"));
+///
+/// A quotient filter that complete() made from "growing_quotient" doubles when a key has no room, until it has room for
+/// its capacity. Doubling changes layout and geometry in parameters(): twice as many blocks, slots of one bit less. The
+/// filter reports the same keys as before, and its FPR is at most the target FPR at any size.
+///
+/// Example:
+///     any_filter users(complete({.layout = "growing_quotient", .capacity = 1'000'000, .target_fpr = 0.01}));
+///     assert(users.parameters().layout == "quotient15" && users.byte_size() == 5120);
+///     for (int i = 0; i < 3000; ++i) users.insert("user " + std::to_string(i));
+///     assert(users.parameters().layout == "quotient14" && users.byte_size() == 10'240);
 class any_filter {
  public:
   /// An empty filter on the heap. Empty fields of `p` are completed as by complete().
@@ -126,7 +136,7 @@ class any_filter {
 
   /// Inserts a key. True: the key is certainly new.
   /// @throws error  incompatible: the filter has keys of the other kind; not_permitted: opened for reading only; full:
-  ///                a quotient filter has no room for the key
+  ///                a quotient filter has no room for the key; too_large: not enough memory to double it
   bool insert(std::string_view key);
   bool insert(std::uint64_t key);
 
@@ -136,7 +146,8 @@ class any_filter {
   /// Keys may be text, integers, or hashes computed by hash(). Filters of a scheme accept text only.
   /// @throws error  incompatible: keys of the other kind, hashes with a scheme, or hash64s without uses_hash64();
   ///                not_permitted: opened for reading only; invalid_argument: `is_new` has another size. Nothing is
-  ///                inserted then. partial_error full: a quotient filter has no room for a key; those before it are in
+  ///                inserted then. partial_error full: a quotient filter has no room for a key; partial_error
+  ///                too_large: not enough memory to double it; the keys before it are in
   ///
   /// Example:
   ///     any_filter seen(complete({.capacity = 1000, .target_fpr = 0.01}));

@@ -78,7 +78,8 @@ struct quotient_facts {
   std::uint64_t slots = 0;
   std::uint64_t keys_for = 0;              ///< slots that can be used before a key has no room, almost certainly, if no
                                            ///< key has more than two copies
-  std::uint32_t fingerprint_bits = 0;      ///< of a remainder
+  std::uint64_t grows_to = 0;              ///< keys that a filter that doubles will have room for; 0: it does not grow
+  std::uint32_t fingerprint_bits = 0;      ///< of a slot: a remainder, and a bit for the second block
   std::optional<std::uint64_t> full = {};  ///< fingerprints with the maximum of 15 copies, which removals leave as they
                                            ///< are; empty: not read
 };

@@ -16,22 +16,47 @@ namespace bloomery {
 
 namespace {
 
-// Slots may not suffice, and then the filter must not change.
-void merge_copies(std::span<std::uint8_t> into, const layout_row& layout, const params& p,
-                  std::span<const std::uint8_t> from, std::uint64_t copies) {
-  if (slots_of(&layout) == nullptr) {
-    layout.removals->merge(p.geometry, into, from);
-    return;
-  }
-  std::vector<std::uint8_t> merged(into.begin(), into.end());
-  if (!layout.removals->merge(p.geometry, merged, from)) throw full_filter(p, copies);
-  std::copy(merged.begin(), merged.end(), into.begin());
+// Whether filters with slots differ at most in how often they were doubled.
+bool have_same_fingerprints(const params& a, const params& b) {
+  const layout_row* const x = find_layout(a.layout);
+  const layout_row* const y = find_layout(b.layout);
+  if (slots_of(x) == nullptr || slots_of(y) == nullptr) return false;
+  if (a.geometry.bits << x->fingerprint_bits != b.geometry.bits << y->fingerprint_bits) return false;
+  params same = b;
+  same.layout = a.layout;
+  same.geometry = a.geometry;
+  return difference(a, same).empty();
 }
 
 }  // namespace
 
+// A filter that has no room for the copies of another one must not change.
+void any_filter::impl::merge_slots(const any_filter& other) {
+  std::optional<any_filter> doubled;  // a copy of the other filter
+  const auto from = [&]() -> impl& { return doubled ? *doubled->impl_ : *other.impl_; };
+  const auto double_or_refuse = [&](impl& one) {
+    if (!one.double_blocks()) throw full_filter(parameters, inserted() + from().inserted());
+  };
+  for (;;) {
+    while (from().bytes < bytes) {
+      if (!doubled) doubled = other.clone();
+      double_or_refuse(from());
+    }
+    while (bytes < from().bytes) double_or_refuse(*this);
+    std::vector<std::uint8_t> merged(data, data + bytes);
+    if (removals->merge(parameters.geometry, merged, {from().data, from().bytes})) {
+      std::copy(merged.begin(), merged.end(), data);
+      return;
+    }
+    if (!grows()) throw full_filter(parameters, inserted() + from().inserted());
+    double_or_refuse(*this);
+  }
+}
+
 void any_filter::merge(const any_filter& other) {
-  const std::string reason = difference(parameters(), other.parameters());
+  const std::string reason = have_same_fingerprints(parameters(), other.parameters())
+                                 ? std::string()
+                                 : difference(parameters(), other.parameters());
   if (!reason.empty())
     throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, hint::merge_like_filters});
   impl_->want_writable();
@@ -45,8 +70,10 @@ void any_filter::merge(const any_filter& other) {
     return;
   }
   if (impl_->removals != nullptr) {
-    merge_copies({impl_->data, impl_->bytes}, *impl_->layout, parameters(), other.bytes(),
-                 insert_count() + other.insert_count());
+    if (slots_of(impl_->layout) != nullptr)
+      impl_->merge_slots(other);
+    else
+      impl_->removals->merge(parameters().geometry, {impl_->data, impl_->bytes}, other.bytes());
     *impl_->counts = sum_of_counts(*impl_->counts, *other.impl_->counts);
     impl_->changed_everywhere();
     if (other.count_is_out_of_date()) impl_->estimate_count();

@@ -296,13 +296,53 @@ struct any_filter::impl {
     return all_new;
   }
 
-  // Inserts keys until one has no room. @throws partial_error full
+  // Inserts keys until one has no room in a filter that does not grow. @throws partial_error full
   std::uint64_t insert_into_slots(const hash_span& keys, std::uint8_t* is_new) {
     std::uint64_t all_new = 0;
-    const std::size_t done = layout->slots->insert(data, parameters.geometry, keys, is_new, all_new);
-    inserted() += done;
-    if (done < keys.size()) throw partial_error(full_filter(parameters, inserted() + 1), {done, all_new}, 0);
-    return all_new;
+    std::size_t done = 0;
+    for (;;) {
+      const std::size_t some = layout->slots->insert(data, parameters.geometry, keys.part(done, keys.size() - done),
+                                                     is_new == nullptr ? nullptr : is_new + done, all_new);
+      inserted() += some;
+      done += some;
+      if (done == keys.size()) return all_new;
+      bool doubled = false;
+      try {
+        doubled = grows() && double_blocks();
+      } catch (const error& e) {
+        throw partial_error(e, {done, all_new}, 0);
+      }
+      if (!doubled) throw partial_error(full_filter(parameters, inserted() + 1), {done, all_new}, 0);
+    }
+  }
+
+  // Adds the fingerprints of another filter, and doubles the smaller filter if their sizes differ. In any_filter.cpp.
+  // @throws error full; the keys are those before
+  void merge_slots(const any_filter& other);
+
+  // Whether a filter with slots has room for fewer keys than its capacity.
+  bool grows() const { return layout->slots->keys_for(parameters.geometry) < parameters.capacity; }
+
+  // Doubles a filter with slots. False: it stays as it is, because there is no such layout, or no room for the copies
+  // of some keys, or because it is in a mapped file.
+  bool double_blocks() {
+    const slot_calls& slots = *layout->slots;
+    if (slots.doubled_layout == nullptr || !std::holds_alternative<heap_storage>(storage)) return false;
+    const geometry twice{2 * parameters.geometry.bits, parameters.geometry.probes};
+    const layout_row* const doubled = find_layout(slots.doubled_layout);
+    doubled->check(twice);
+    heap_storage larger(bytes_for(twice.bits));
+    if (!slots.double_into(parameters.geometry, {data, bytes}, {larger.data(), larger.size()})) return false;
+    larger.counts() = *counts;
+    heap_storage& held = storage.template emplace<heap_storage>(std::move(larger));
+    data = held.data();
+    bytes = held.size();
+    counts = &held.counts();
+    parameters.layout = slots.doubled_layout;
+    parameters.geometry = twice;
+    layout = doubled;
+    removals = doubled->removals;
+    return true;
   }
 
   std::uint64_t remove_source(const hash_span& keys, removal* results) {

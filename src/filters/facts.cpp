@@ -99,7 +99,7 @@ void add_bits(filter_facts& facts, const counted_cells& cells) {
   const fpr_verdict verdict = judge_fpr(facts).verdict;
   const bool has_room = verdict == fpr_verdict::kept || verdict == fpr_verdict::within_chance;
   std::uint64_t limit = has_room ? keys_within(p, p.target_fpr) : 0;
-  if (facts.quotient) limit = std::min(limit, facts.quotient->keys_for);
+  if (facts.quotient) limit = std::min(limit, std::max(facts.quotient->keys_for, facts.quotient->grows_to));
   facts.keys_left = limit - std::min(limit, facts.distinct_keys);
 }
 
@@ -149,10 +149,13 @@ filter_facts facts_of(const params& p, const key_counts& counts, const file_info
   filter_facts facts = facts_of_header(p, counts, file);
   const layout_row* const layout = find_layout(p.layout);
   if (family_of(p) == family::counting) facts.counting = counting_facts{.counters = counted_cells_of(p)};
-  if (const slot_calls* const slots = slots_of(layout))
+  if (const slot_calls* const slots = slots_of(layout)) {
+    const std::uint64_t keys = slots->keys_for(p.geometry);
     facts.quotient = quotient_facts{.slots = counted_cells_of(p),
-                                    .keys_for = slots->keys_for(p.geometry),
+                                    .keys_for = keys,
+                                    .grows_to = keys < p.capacity ? p.capacity : 0,
                                     .fingerprint_bits = layout->fingerprint_bits};
+  }
   if (layout != nullptr && layout->removals != nullptr)
     facts.removals = removal_facts{.refused = counts.refused_removals};
   facts.distinct_keys = estimate_distinct(p, *facts.insert_count);
