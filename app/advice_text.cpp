@@ -41,13 +41,14 @@ std::string bits_text(double bits) { return fmt::format("{:.{}f}", bits, bits < 
 
 // "plain split_block512", "counting", "quotient7".
 std::string kind_text(const option& o) {
-  const std::string& layout = o.parameters.layout;
+  const std::string layout = o.layout();
+  if (o.doubles) return layout;
   return layout.starts_with(name_of(o.take)) ? layout : name_of(o.take) + (" " + layout);
 }
 
 // How the layout was chosen, or the purpose of the structure.
 std::string means_text(const requirements& wanted, const option& o) {
-  const std::string& layout = o.parameters.layout;
+  const std::string layout = o.layout();
   switch (o.take) {
     case structure::static_set:
       if (o.layout_why.ground == layout_ground::only_one)
@@ -60,7 +61,9 @@ std::string means_text(const requirements& wanted, const option& o) {
                   ? "the fastest layout that fits in " + bytes_text(wanted.memory_bytes)
                   : judgement_text(o.layout_why, layout));
     case structure::counting: return "counting: counters of 4 bits, all counters of a key in one cache line";
-    case structure::quotient: return layout + ": fingerprints of the keys, in one of two cache lines for each key";
+    case structure::quotient:
+      return layout + ": fingerprints of the keys, in one of two cache lines for each key" +
+             (o.doubles ? "; it doubles when it is full" : "");
     case structure::scalable:
       return "growing: each new layer doubles the capacity, and the FPRs of all layers sum to the target; no log on "
              "disk";

@@ -94,13 +94,14 @@ typedef struct bloomery_params {
   double target_fpr;      /**< FPR at capacity, between 0 and 1 */
   uint32_t keys;          /**< a bloomery_key_kind */
   uint32_t prefer_memory; /**< 0: the fastest layout within 25% of the least memory; 1: within 3% */
-  const char* layout; /**< "split_block", "blocked", "classic", "quotient", "counting", "sliding" ...; null: chosen */
-  const char* scheme; /**< rule of another system, such as "guava" (bloomery info --build); null: none */
-  const char* hash;   /**< "xxh3_64", "xxh3", "mix", "murmur3", "siphash", "xxh64"; null: chosen */
-  const uint8_t* secret; /**< 16 bytes, of a filter that resists chosen keys; null: none */
-  uint64_t seed;         /**< of the hash; not a secret */
-  uint64_t window_keys;  /**< layouts sliding, sliding64: the last so many insertions; 0: none */
-  uint64_t window_ms;    /**< layouts sliding, sliding64: milliseconds; 0: none */
+  const char* layout;     /**< "split_block", "blocked", "classic", "quotient", "counting", "sliding" ...; null: chosen.
+                       * "growing_quotient" starts small and doubles when it is full, up to `capacity` */
+  const char* scheme;     /**< rule of another system, such as "guava" (bloomery info --build); null: none */
+  const char* hash;       /**< "xxh3_64", "xxh3", "mix", "murmur3", "siphash", "xxh64"; null: chosen */
+  const uint8_t* secret;  /**< 16 bytes, of a filter that resists chosen keys; null: none */
+  uint64_t seed;          /**< of the hash; not a secret */
+  uint64_t window_keys;   /**< layouts sliding, sliding64: the last so many insertions; 0: none */
+  uint64_t window_ms;     /**< layouts sliding, sliding64: milliseconds; 0: none */
 } bloomery_params;
 
 #define BLOOMERY_PARAMS(capacity, target_fpr) \

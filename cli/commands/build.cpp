@@ -267,7 +267,8 @@ exit_status build(const build_options& options) {
   check_file_options(options);
   check_locks(options.filter);
   fpr_watch watch(options.filter);
-  const built b = options.wanted.growing ? build_with_log(options, watch) : build_in_memory(options, watch);
+  const bool keeps_log = options.wanted.growing && !options.wanted.quotient;
+  const built b = keeps_log ? build_with_log(options, watch) : build_in_memory(options, watch);
   report(options, b, watch.judgement());
   return watch.end();
 }
@@ -293,7 +294,7 @@ void add_build(command_line& line) {
       .group(of_size);
   c.flag("--quotient", o.wanted.quotient, "use fingerprints so that keys can be removed; limits their number")
       .group(of_size);
-  c.flag("--grow", o.wanted.growing, "let the filter grow; for a file, keep a log of key hashes in FILE.log")
+  c.flag("--grow", o.wanted.growing, "let the filter grow; a file keeps a log of key hashes, except with --quotient")
       .group(of_size);
   add_window(c, o.wanted.window);
   add_times(c, o.inputs);

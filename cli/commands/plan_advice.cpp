@@ -101,7 +101,9 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
                          (r.keys != 0 && r.keys < o.for_keys ? " --foldable" : "") + rest);
       break;
     case structure::counting: commands.push_back("bloomery build --counting" + keys + rate + rest); break;
-    case structure::quotient: commands.push_back("bloomery build --quotient" + keys + rate + rest); break;
+    case structure::quotient:
+      commands.push_back(std::string("bloomery build --quotient") + (o.doubles ? " --grow" : "") + keys + rate + rest);
+      break;
     case structure::sliding_window:
       commands.push_back(
           "bloomery build" + window_option(o.parameters) + (o.parameters.window().by_time() ? keys : "") + rate +
@@ -119,8 +121,8 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
 std::string lines_text(std::uint32_t lines) { return counted(lines, "cache line") + (lines == 1 ? "" : " at most"); }
 
 std::string taken_text(const option& o) {
-  const std::string& layout = o.parameters.layout;
-  std::string s = layout.starts_with(name_of(o.take)) ? layout : name_of(o.take) + (" (" + layout + ")");
+  const std::string layout = o.layout();
+  std::string s = o.doubles || layout.starts_with(name_of(o.take)) ? layout : name_of(o.take) + (" (" + layout + ")");
   s += fmt::format(": {} bits per key", figure_text(o.bits_per_key));
   if (o.worst_bits_per_key != o.bits_per_key) s += ", " + figure_text(o.worst_bits_per_key) + " in the worst case";
   s += "; " + bytes_text(o.bytes);
@@ -159,7 +161,7 @@ void print(const requirements& r, const advice& a, output& out) {
 nlohmann::ordered_json as_json(const option& o, const std::string& reason) {
   nlohmann::ordered_json j = {{"take", name_of(o.take)}, {"ok", o.possible()}};
   if (o.possible()) {
-    j["layout"] = o.parameters.layout;
+    j["layout"] = o.layout();
     j["bits_a_key"] = o.bits_per_key;
     j["worst_bits_a_key"] = o.worst_bits_per_key;
     j["lower_bound_bits_a_key"] = lower_bound_bits_per_key(o.rate);
@@ -178,7 +180,7 @@ nlohmann::ordered_json as_json(const requirements& r, const advice& a) {
   for (const change& c : a.changes) {
     changes.push_back({{"what", phrase_of(r, c.what)},
                        {"take", name_of(c.then.take)},
-                       {"layout", c.then.parameters.layout},
+                       {"layout", c.then.layout()},
                        {"bits_a_key", c.then.bits_per_key},
                        {"worst_bits_a_key", c.then.worst_bits_per_key},
                        {"text", change_text(r, a, c)}});

@@ -38,7 +38,11 @@ void check_removal(const making_options& wanted) {
     refuse(wanted.counting ? "counting filters have only one layout" : "the smallest quotient filter is always taken",
            "--prefer", "--prefer");
   }
-  if (wanted.growing) refuse("a key log does not record removals", "--grow", "--grow");
+  if (wanted.growing && wanted.counting) refuse("a counting filter cannot grow", "--grow", "--grow");
+  if (wanted.growing && !wanted.capacity)
+    throw error(errc::invalid_argument,
+                {"a quotient filter grows up to a maximum number of keys", "--grow", "-n, the maximum", "none",
+                 "add -n: twice as many keys take 1.5 bits more for each"});
   if (wanted.window.length) {
     refuse("keys cannot be removed from a sliding-window filter", "a window", "--window");
   }
@@ -48,7 +52,8 @@ void check_removal(const making_options& wanted) {
 
 std::string layout_for(const making_options& wanted) {
   if (!wanted.layout.empty() || wanted.removal_option() == nullptr) return wanted.layout;
-  return name_of(wanted.counting ? family::counting : family::quotient);
+  if (wanted.counting) return name_of(family::counting);
+  return wanted.growing ? "growing_quotient" : name_of(family::quotient);
 }
 
 double unnoticed_by_now(const params& p, std::uint64_t refused, double fpr) {

@@ -130,15 +130,16 @@ combined combine(const combine_options& options, const operation& how) {
     const std::string name = shown_name(options.filters[i]);
     if (bits == nullptr || (bits->opened_from() != nullptr && !bits->opened_from()->clean))
       bits = &copy.emplace(copy_of(*next, name));
-    check_compatible(first_name, p, name, bits->parameters());
     if (!how.intersects) {
       try {
         all.filter.merge(*bits);
       } catch (const error& e) {
+        if (e.code() == errc::incompatible) check_compatible(first_name, p, name, bits->parameters());
         throw in_filter(e, name);
       }
       continue;
     }
+    check_compatible(first_name, p, name, bits->parameters());
     refuse_unless_plain(p, first_name, how.name, "intersect plain filters of their keys");
     const estimate both = estimate_overlap(p, count_shared(first->local()->bytes(), bits->bytes())).keys_both;
     // The overlap with a full filter is unknown; the keys of the first filter are an upper bound.

@@ -192,12 +192,13 @@ struct option {
   structure take = structure::plain;
 
   /// Complete except for the secret of a keyed filter. For rebuilding filters: the filter after a rebuild at
-  /// `for_keys`. For scalable filters: the first layer.
+  /// `for_keys`. For scalable filters: the first layer. For quotient filters that grow: the first size.
   params parameters = {};
 
   std::uint64_t for_keys = 0;  ///< number of distinct keys that the figures assume; with a window, those in the window
   double bits_per_key = 0;     ///< at `for_keys`; rebuilding: just after a rebuild; scalable: with full layers
   double worst_bits_per_key = 0;      ///< worst case: just grown, during a rebuild, or with the fewest keys
+  bool doubles = false;               ///< quotient filters: starts small and grows up to `for_keys`
   std::uint64_t bytes = 0;            ///< peak memory up to `for_keys`
   std::uint64_t disk_bytes = 0;       ///< size of the key log
   double rate = 0;                    ///< exact FPR at `for_keys`; scalable: upper bound of the sum over the layers
@@ -205,6 +206,9 @@ struct option {
   ground why = ground::number_known;  ///< why it is taken or rejected
   layout_judgement layout_why = {};   ///< plain and sliding-window, if taken: why this layout
   std::optional<error> problem = {};  ///< for cannot_keep_rate
+
+  /// The layout to create it with: that of `parameters`, or "growing_quotient".
+  std::string layout() const { return doubles ? "growing_quotient" : parameters.layout; }
 
   /// False: it cannot meet the requirements. `why` has the reason, and the figures are 0.
   bool possible() const noexcept { return bytes != 0; }

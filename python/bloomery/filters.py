@@ -118,19 +118,6 @@ class _Removable(_Mergeable):
     """A filter whose keys can be removed."""
 
     __slots__ = ()
-    _layout = ""
-
-    def __init__(
-        self,
-        capacity: int,
-        fpr: float = 0.01,
-        *,
-        keys: type = bytes,
-        hash: Optional[str] = None,
-        seed: int = 0,
-        secret: Optional[bytes] = None,
-    ) -> None:
-        self._make(params(capacity, fpr, keys=keys, layout=self._layout, hash=hash, seed=seed, secret=secret), False)
 
     def remove(self, key: Key) -> bool:
         """Remove one copy of a key. False: the key was certainly absent, and nothing changed."""
@@ -150,13 +137,31 @@ class QuotientFilter(_Removable):
 
     A file that is open for writing is read into memory, and `close` replaces it. Without `close`, it stays as it was.
 
+    With `grow`, it starts small and doubles when it is full, until it has room for `capacity` keys. Its FPR is at most
+    `fpr` at any size.
+
     >>> here = QuotientFilter(1000, 0.01)
     >>> here.add("Madrid"), here.remove("Madrid"), "Madrid" in here
     (True, True, False)
+    >>> QuotientFilter(100_000_000, 0.01, grow=True).size_in_bits < 1_000_000
+    True
     """
 
     __slots__ = ()
-    _layout = "quotient"
+
+    def __init__(
+        self,
+        capacity: int,
+        fpr: float = 0.01,
+        *,
+        grow: bool = False,
+        keys: type = bytes,
+        hash: Optional[str] = None,
+        seed: int = 0,
+        secret: Optional[bytes] = None,
+    ) -> None:
+        layout = "growing_quotient" if grow else "quotient"
+        self._make(params(capacity, fpr, keys=keys, layout=layout, hash=hash, seed=seed, secret=secret), False)
 
 
 class CountingFilter(_Removable):
@@ -172,7 +177,18 @@ class CountingFilter(_Removable):
     """
 
     __slots__ = ()
-    _layout = "counting"
+
+    def __init__(
+        self,
+        capacity: int,
+        fpr: float = 0.01,
+        *,
+        keys: type = bytes,
+        hash: Optional[str] = None,
+        seed: int = 0,
+        secret: Optional[bytes] = None,
+    ) -> None:
+        self._make(params(capacity, fpr, keys=keys, layout="counting", hash=hash, seed=seed, secret=secret), False)
 
 
 class WindowedFilter(_Mergeable):

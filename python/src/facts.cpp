@@ -49,7 +49,7 @@ py::dict facts(py::handle self, bool read_bits) {
 py::dict as_dict(const option& o) {
   py::dict result;
   result["structure"] = name_of(o.take);
-  result["layout"] = o.parameters.layout;
+  result["layout"] = o.layout();
   result["hash"] = o.parameters.hash;
   result["keys"] = o.for_keys;
   result["bytes"] = o.bytes;

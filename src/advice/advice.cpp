@@ -10,6 +10,7 @@
 #include "advice/requirements.hpp"
 #include "math/rates.hpp"
 #include "platform/machine.hpp"
+#include "registry/tables.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -106,8 +107,36 @@ option counting_option(const demand& d) {
   return of_params(d, structure::counting, complete(params_of(d, "counting", d.most)));
 }
 
+// The sizes of a quotient filter that grows, from the smallest one with room for the minimum number of keys on. While
+// it doubles, the old and the new filter exist at the same time.
+option growing_quotient_option(const demand& d) {
+  option o = of_params(d, structure::quotient, complete(params_of(d, "growing_quotient", d.most)));
+  o.doubles = true;
+  o.worst_bits_per_key = 0;
+  geometry now = o.parameters.geometry;
+  std::uint64_t old = 0, fewest = d.fewest;
+  for (const layout_row* row = find_layout(o.parameters.layout);; row = find_layout(row->slots->doubled_layout)) {
+    const std::uint64_t room = row->slots->keys_for(now);
+    const bool is_last = room >= d.most;
+    if (is_last || room >= d.fewest) {
+      const auto bits = static_cast<double>(old + now.bits);
+      o.worst_bits_per_key = std::max(o.worst_bits_per_key, bits / static_cast<double>(fewest));
+      o.bytes = bytes_for(old + now.bits);
+      old = now.bits;
+      fewest = room;
+    }
+    if (is_last) break;
+    now.bits *= 2;
+  }
+  o.bits_per_key = static_cast<double>(now.bits) / static_cast<double>(d.most);
+  return o;
+}
+
 [[maybe_unused]] option quotient_option(const demand& d) {
-  return of_params(d, structure::quotient, complete(params_of(d, name_of(family::quotient), d.most)));
+  const option fixed = of_params(d, structure::quotient, complete(params_of(d, name_of(family::quotient), d.most)));
+  if (!d.range()) return fixed;
+  const option growing = growing_quotient_option(d);
+  return growing.worst_bits_per_key < fixed.worst_bits_per_key ? growing : fixed;
 }
 
 params window_params(const demand& d, std::string_view layout) {
@@ -371,7 +400,8 @@ ground why_taken(const option& taken, const demand& d) {
 
 // "plain split_block512", "counting", "quotient7".
 std::string kind_text(const option& o) {
-  const std::string& layout = o.parameters.layout;
+  const std::string layout = o.layout();
+  if (o.doubles) return layout;
   return layout.starts_with(name_of(o.take)) ? layout : name_of(o.take) + (" " + layout);
 }
 

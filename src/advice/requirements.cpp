@@ -80,8 +80,9 @@ demand demand_of(const requirements& w) {
   if (d.has_window()) check_window(w);
   if (w.sealed) check_sealed(w, d);
   if (w.deletes && d.unbounded) {
-    contradiction("deletes", "an unknown number of keys",
-                  "a filter with removal cannot grow: give the maximum number of keys present at a time");
+    contradiction(
+        "deletes", "an unknown number of keys",
+        "a filter with removal grows at most up to a known size: give the maximum number of keys present at a time");
   }
   if (d.most == 0) d.most = assumed_keys;
   return d;

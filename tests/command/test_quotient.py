@@ -19,10 +19,7 @@ def mix64(x: int) -> int:
 
 
 def rate_of(width: int, blocks: int, n: int) -> float:
-    slots = int(512 / (width + 2.44))
-    pairs = blocks * (512 - slots * (width + 1)) * 2**width
-    of_matches = [-math.expm1(n * math.log1p(-matches / pairs)) for matches in (1, 2)]
-    return (of_matches[0] + (blocks - 1) * of_matches[1]) / blocks
+    return -math.expm1(n * math.log1p(-1 / (blocks * 80 * 2 ** (width - 1))))
 
 
 class Slots:
@@ -30,41 +27,71 @@ class Slots:
 
     def __init__(self, width: int, bits: int) -> None:
         self.width, self.blocks = width, bits // 512
-        self.slots = int(512 / (width + 2.44))
-        self.buckets = 512 - self.slots * (width + 1)
-        self.lists: list[list[list[int]]] = [[[] for _ in range(self.buckets)] for _ in range(self.blocks)]
+        self.slots = 432 // (width + 1)
+        self.lists: list[list[list[int]]] = [[[] for _ in range(80)] for _ in range(self.blocks)]
         self.size = self.refused = 0
 
     def place(self, key: bytes) -> tuple[int, int, int, int]:
         low, _ = xxh3_64(key)
-        fingerprint = ((2 * low + 1) * 0x9E3779B97F4A7C15 & FULL) * self.buckets * 2**self.width >> 64
-        first = low * self.blocks >> 64
-        second = ((mix64(fingerprint + 1) * self.blocks >> 64) - first) % self.blocks
-        return *divmod(fingerprint, 2**self.width), first, second
+        return self.place_of(low * self.blocks * 80 * 2 ** (self.width - 1) >> 64)
+
+    def place_of(self, fingerprint: int) -> tuple[int, int, int, int]:
+        """Bucket, remainder, first and second block."""
+        first, tag = divmod(fingerprint, 80 * 2 ** (self.width - 1))
+        second = ((mix64(tag + 1) * self.blocks >> 64) - first) % self.blocks
+        return *divmod(tag, 2 ** (self.width - 1)), first, second
+
+    def slots_of(self, key: bytes) -> list[tuple[list[int], int]]:
+        """In the first and in the second block: the key's bucket, and the value of its slots."""
+        bucket, remainder, first, second = self.place(key)
+        return [(self.lists[first][bucket], remainder), (self.lists[second][bucket], remainder + 2 ** (self.width - 1))]
 
     def copies(self, key: bytes) -> int:
-        bucket, remainder, first, second = self.place(key)
-        return sum(self.lists[block][bucket].count(remainder) for block in {first, second})
+        return sum(bucket.count(value) for bucket, value in self.slots_of(key))
 
     def add(self, lines: Iterable[bytes]) -> None:
         for key in lines:
-            bucket, remainder, first, second = self.place(key)
-            used = [sum(map(len, self.lists[block])) for block in (first, second)]
             self.size += 1
-            if self.copies(key) < 15:
-                self.lists[second if used[1] < used[0] else first][bucket].append(remainder)
+            if self.copies(key) == 15:
+                continue
+            while not self.has_room(self.place(key)):
+                self.double()
+            self.append(self.place(key))
+
+    def has_room(self, place: tuple[int, int, int, int]) -> bool:
+        return min(sum(map(len, self.lists[block])) for block in place[2:]) < self.slots
+
+    def append(self, place: tuple[int, int, int, int]) -> None:
+        bucket, remainder, *blocks = place
+        used = [sum(map(len, self.lists[block])) for block in blocks]
+        is_second = used[1] < used[0]
+        self.lists[blocks[is_second]][bucket].append(remainder + is_second * 2 ** (self.width - 1))
+
+    def double(self) -> None:
+        """Twice as many blocks, slots of one bit less: the same fingerprints, one after another."""
+        before, self.width, self.blocks, self.slots = self.lists, self.width - 1, 2 * self.blocks, 432 // self.width
+        self.lists = [[[] for _ in range(80)] for _ in range(self.blocks)]
+        tags = 80 * 2 ** self.width
+        for block, buckets in enumerate(before):
+            for bucket, values in enumerate(buckets):
+                for value in dict.fromkeys(values):
+                    is_second, remainder = divmod(value, 2 ** self.width)
+                    tag = bucket * 2 ** self.width + remainder
+                    other = ((mix64(tag + 1) * len(before) >> 64) - block) % len(before)
+                    for _ in range(values.count(value)):
+                        self.append(self.place_of((other if is_second else block) * tags + tag))
 
     def remove(self, lines: Iterable[bytes]) -> int:
         """How many were not there."""
         before = self.refused
         for key in lines:
-            bucket, remainder, first, second = self.place(key)
             if not self.copies(key):
                 self.refused += 1
                 continue
             self.size = max(self.size - 1, 0)
             if self.copies(key) < 15:
-                self.lists[first if remainder in self.lists[first][bucket] else second][bucket].remove(remainder)
+                bucket, value = next(slot for slot in self.slots_of(key) if slot[1] in slot[0])
+                bucket.remove(value)
         return self.refused - before
 
     def has(self, key: bytes) -> bool:
@@ -78,10 +105,10 @@ class Slots:
     def bytes(self) -> bytes:
         result = b""
         for of_block in self.lists:
-            marks = "".join("0" * len(bucket) + "1" for bucket in of_block).ljust(self.slots + self.buckets, "0")
-            block = int(marks[::-1], 2) ^ 2**self.buckets - 1
-            for slot, remainder in enumerate(r for bucket in of_block for r in bucket):
-                block |= remainder << self.slots + self.buckets + slot * self.width
+            marks = "".join("0" * len(bucket) + "1" for bucket in of_block).ljust(self.slots + 80, "0")
+            block = int(marks[::-1], 2) ^ 2**80 - 1
+            for slot, value in enumerate(v for bucket in of_block for v in bucket):
+                block |= value << self.slots + 80 + slot * self.width
             result += block.to_bytes(64, "little")
         return result
 
@@ -134,8 +161,8 @@ class Quotient(Removals, CommandTest):
             self.assertLessEqual(rate_of(width, blocks, 5000), rate)
             sizes = {}
             for w in range(4, 25):
-                room = int(512 / (w + 2.44)) - 5
-                sizes[w] = next(b for b in range(3, 10**6, 2) if b * room - 48 >= 5000 and rate_of(w, b, 5000) <= rate)
+                room = 432 // (w + 1) - 5
+                sizes[w] = next(b for b in range(3, 10**6) if b * room - 48 >= 5000 and rate_of(w, b, 5000) <= rate)
             self.assertEqual(blocks, min(sizes.values()))
             self.assert_chance(facts["measured_rate"]["hits"], facts["measured_rate"]["queries"], facts["rate_now"])
             self.assertEqual(self.bloomery("verify", "f").status, 0)
@@ -204,9 +231,10 @@ class Quotient(Removals, CommandTest):
         found = self.bloomery("explain", "--json", "f", "Madrid", "Roma", "Paris").json["keys"]
 
         for entry in found:
-            bucket, remainder, first, second = twin.place(entry["key"].encode())
+            bucket, remainder, *blocks = twin.place(entry["key"].encode())
             self.assertEqual((entry["bucket"], entry["remainder"]), (bucket, remainder))
-            expected = [{"block": b, "copies": twin.lists[b][bucket].count(remainder)} for b in dict.fromkeys((first, second))]
+            copies = [slots.count(value) for slots, value in twin.slots_of(entry["key"].encode())]
+            expected = [{"block": block, "copies": n} for block, n in zip(blocks, copies)][: len(set(blocks))]
             self.assertEqual(entry["blocks"], expected)
             self.assertEqual(entry["maybe_present"], twin.has(entry["key"].encode()))
         words = self.bloomery("explain", "--keys", "lines", "f", "Madrid", "Paris").out.decode()
@@ -238,7 +266,8 @@ class Quotient(Removals, CommandTest):
             f"{build} --counting": "two kinds",
             f"{build} --scheme guava": "--scheme guava",
             f"{build} --prefer memory": "--prefer",
-            f"{build} --grow": "--grow",
+            f"{build} --grow": "a quotient filter grows up to a maximum number of keys.*-n",
+            "build --counting --grow -o new": "a counting filter cannot grow",
             f"{build} --window 24h": "--window",
             f"{build} --foldable": "--foldable",
             f"{build} -m 1MiB": "--bits",
@@ -255,6 +284,38 @@ class Quotient(Removals, CommandTest):
         self.assertFalse(os.path.exists(self.path("new")))
         self.assertEqual(self.read("f"), before)
 
+    def test_a_filter_that_grows_is_the_twin_that_doubles(self) -> None:
+        self.bloomery("build", "--quotient", "--grow", "-n", "100k", "-q", "-o", "f", stdin=text(keys(100)))
+        twin = self.twin_of("f")
+        self.assertEqual((twin.width, twin.blocks), (12, 64))
+        twin.add(keys(100))
+        self.assert_is("f", twin)
+        for first, last in (100, 3_000), (3_000, 20_000), (20_000, 60_000):
+            added = keys(last)[first:]
+            before = os.path.getsize(self.path("f"))
+            self.bloomery("add", "-q", "f", stdin=text(added))
+            twin.add(added)
+            facts = self.assert_is("f", twin)
+            self.assertGreater(os.path.getsize(self.path("f")), before * (first > 100))
+            self.assertAlmostEqual(facts["rate_now"], rate_of(twin.width, twin.blocks, last), delta=0.05 * facts["rate_now"])
+            if twin.width > 7:
+                self.assertEqual((facts["grows_to"], facts["keys_left"]), (100_000, 100_000 - last))
+                self.assertIn(b"doubled when full, up to room for 100,000 keys", self.bloomery("info", "f").out)
+        self.assertEqual((twin.width, facts["grows_to"]), (7, None))
+        self.assertGreaterEqual(facts["keys_left"], 40_000)
+        self.bloomery("remove", "-q", "f", stdin=text(keys(60_000)))
+        self.assertEqual(self.info("f")["slots_used"], 0)
+
+    def test_filters_of_different_sizes_are_united(self) -> None:
+        for name, lines in ("a", keys(200)), ("b", keys(9000)[4000:]), ("c", keys(4000)[200:]):
+            self.make_filter(name, lines, "--quotient", "--grow", "-n", 20_000)
+        self.assertEqual(len({os.path.getsize(self.path(name)) for name in "ab"}), 2)
+        self.bloomery("union", "-q", "-o", "u", "a", "b", "c")
+        self.assert_has_all("u", keys(9000))
+        self.assertEqual(self.info("u")["inserted"], 9000)
+        self.make_filter("other", keys(10), "--quotient", "--grow", "-n", 50_000)
+        self.refused("union", "-o", "v", "a", "other", says="a and other: these filters cannot be combined.*layout")
+
     def test_plan_chooses_it_for_removals(self) -> None:
         plan = self.bloomery("plan", "--json", "--deletes", "-n", "1M", "-p", "1%").json
         self.assertEqual(plan["taken"]["layout"], "quotient7")
@@ -262,6 +323,14 @@ class Quotient(Removals, CommandTest):
         self.assertIn("bloomery build --quotient -n 1000 -p 1%", command)
         self.bloomery("build", "--quotient", "-n", 1000, "-p", "1%", "-q", "-o", "f", stdin=text(keys(1000)))
         self.assertRegex(command, rf"{self.info('f')['layout']}")
+        # For a wide range, the worst case of a filter that grows is better.
+        growing = self.bloomery("plan", "--json", "--deletes", "-n", 1000, "--max-keys", "1M").json["taken"]
+        self.assertEqual(growing["layout"], "growing_quotient")
+        self.assertLess(growing["worst_bits_a_key"], 100)
+        command = self.bloomery("plan", "--deletes", "-n", 1000, "--max-keys", "1M").out.decode()
+        self.assertIn("bloomery build --quotient --grow -n 1000000 -p 1%", command)
+        narrow = self.bloomery("plan", "--json", "--deletes", "-n", 500_000, "--max-keys", "1M").json["taken"]
+        self.assertEqual(narrow["layout"], "quotient7")
 
     def test_a_killed_change_leaves_the_old_file(self) -> None:
         self.make_filter("f", keys(1000), "--quotient", "-n", 5000)
