@@ -6,6 +6,7 @@
 //
 // counting             filter<> of layout counting with capacity KEYS, at 1%
 // quotient             any_filter of layout quotient with capacity KEYS, at 1%
+// growing_quotient     the same, grown from its first size
 // scalable             scalable_filter<> at 1%, grown from its smallest layer
 // rebuilding           rebuilding_filter at 1%, initial capacity 1000, in a file; compared with an any_filter in a file
 // sliding, sliding64   sliding_window_filter<> at 1% with a window of KEYS keys, when it is fullest: 8/7 of them
@@ -108,6 +109,16 @@ class cleared {
 
  private:
   Filter filter_;
+};
+
+// A quotient filter, which starts again with its first size.
+class growing_quotient : public cleared<any_filter> {
+ public:
+  explicit growing_quotient(const params& first) : cleared(any_filter(first)), first_(first) {}
+  void empty() { filter() = any_filter(first_); }
+
+ private:
+  params first_;
 };
 
 constexpr std::size_t batch = 4096;  // keys per insert() into a file
@@ -330,9 +341,8 @@ class comparison {
 };
 
 // Compares a filter that holds `keys` with a reference filter that holds the last n of them.
-template <class Filter, class More>
-json time_cleared(const std::string& family, Filter made, integers keys, const options& o, More more) {
-  cleared<Filter> ours(std::move(made));
+template <class Subject, class More>
+json time_inserted(const std::string& family, Subject ours, integers keys, const options& o, More more) {
   ours.insert(keys);
   fixed reference = reference_filter(o.keys, ours.expected_fpr());
   const integers last = keys.last(o.keys);
@@ -348,7 +358,7 @@ json time_cleared(const std::string& family, Filter made, integers keys, const o
 
 template <class Filter>
 json time_cleared(const std::string& family, Filter made, integers keys, const options& o) {
-  return time_cleared(family, std::move(made), keys, o, [](comparison&, Filter&) {});
+  return time_inserted(family, cleared<Filter>(std::move(made)), keys, o, [](comparison&, Filter&) {});
 }
 
 json time_rebuilding(integers keys, const options& o) {
@@ -406,14 +416,18 @@ void run(const options& o) {
     const auto removals = [&](comparison& both, filter<std::uint64_t, layouts::counting>& ours) {
       both.removals("counting", ours, keys);
     };
-    return time_cleared("counting", filter<std::uint64_t, layouts::counting>(o.keys, target_fpr), keys, o, removals);
+    filter<std::uint64_t, layouts::counting> made(o.keys, target_fpr);
+    return time_inserted("counting", cleared(std::move(made)), keys, o, removals);
   });
-  family("quotient", [&] {
-    const params p =
-        complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = o.keys, .target_fpr = target_fpr});
-    const auto removals = [&](comparison& both, any_filter& ours) { both.removals("quotient", ours, keys); };
-    return time_cleared("quotient", any_filter(p), keys, o, removals);
-  });
+  for (const std::string name : {"quotient", "growing_quotient"}) {
+    const auto removals = [&](comparison& both, any_filter& ours) { both.removals(name, ours, keys); };
+    family(name.c_str(), [&] {
+      const params p =
+          complete({.layout = name, .keys = key_kind::u64le, .capacity = o.keys, .target_fpr = target_fpr});
+      return name == "quotient" ? time_inserted(name, cleared(any_filter(p)), keys, o, removals)
+                                : time_inserted(name, growing_quotient(p), keys, o, removals);
+    });
+  }
   family("scalable", [&] { return time_cleared("scalable", scalable_filter<std::uint64_t>(target_fpr), keys, o); });
   family("rebuilding", [&] { return time_rebuilding(keys, o); });
   family("sliding", [&] {
