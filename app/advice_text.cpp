@@ -42,7 +42,6 @@ std::string bits_text(double bits) { return fmt::format("{:.{}f}", bits, bits < 
 // "plain split_block512", "counting", "quotient7".
 std::string kind_text(const option& o) {
   const std::string layout = o.layout();
-  if (o.doubles) return layout;
   return layout.starts_with(name_of(o.take)) ? layout : name_of(o.take) + (" " + layout);
 }
 

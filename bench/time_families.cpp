@@ -6,7 +6,7 @@
 //
 // counting             filter<> of layout counting with capacity KEYS, at 1%
 // quotient             any_filter of layout quotient with capacity KEYS, at 1%
-// growing_quotient     the same, grown from its first size
+// quotient_growing     the same, grown from its first size
 // scalable             scalable_filter<> at 1%, grown from its smallest layer
 // rebuilding           rebuilding_filter at 1%, initial capacity 1000, in a file; compared with an any_filter in a file
 // sliding, sliding64   sliding_window_filter<> at 1% with a window of KEYS keys, when it is fullest: 8/7 of them
@@ -419,7 +419,7 @@ void run(const options& o) {
     filter<std::uint64_t, layouts::counting> made(o.keys, target_fpr);
     return time_inserted("counting", cleared(std::move(made)), keys, o, removals);
   });
-  for (const std::string name : {"quotient", "growing_quotient"}) {
+  for (const std::string name : {"quotient", "quotient_growing"}) {
     const auto removals = [&](comparison& both, any_filter& ours) { both.removals(name, ours, keys); };
     family(name.c_str(), [&] {
       const params p =

@@ -95,7 +95,7 @@ typedef struct bloomery_params {
   uint32_t keys;          /**< a bloomery_key_kind */
   uint32_t prefer_memory; /**< 0: the fastest layout within 25% of the least memory; 1: within 3% */
   const char* layout;     /**< "split_block", "blocked", "classic", "quotient", "counting", "sliding" ...; null: chosen.
-                       * "growing_quotient" starts small and doubles when it is full, up to `capacity` */
+                       * "quotient_growing" starts small and doubles when it is full, up to `capacity` */
   const char* scheme;     /**< rule of another system, such as "guava" (bloomery info --build); null: none */
   const char* hash;       /**< "xxh3_64", "xxh3", "mix", "murmur3", "siphash", "xxh64"; null: chosen */
   const uint8_t* secret;  /**< 16 bytes, of a filter that resists chosen keys; null: none */

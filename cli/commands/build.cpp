@@ -294,7 +294,7 @@ void add_build(command_line& line) {
       .group(of_size);
   c.flag("--quotient", o.wanted.quotient, "use fingerprints so that keys can be removed; limits their number")
       .group(of_size);
-  c.flag("--grow", o.wanted.growing, "let the filter grow; a file keeps a log of key hashes, except with --quotient")
+  c.flag("--grow", o.wanted.growing, "let the filter grow: with --quotient up to -n, otherwise with a log")
       .group(of_size);
   add_window(c, o.wanted.window);
   add_times(c, o.inputs);

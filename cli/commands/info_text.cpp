@@ -131,7 +131,9 @@ void add_growth(page& out, const filter_facts& f) {
 
 // How far the filter is from full. A key may have no room before all slots are used.
 std::string room_text(const quotient_facts& q, std::uint64_t used) {
-  if (q.grows_to > 0) return fmt::format("doubled when full, up to room for {}", counted(q.grows_to, "key"));
+  if (q.grows_to > 0)
+    return fmt::format("room for {} more keys until it doubles; at most {} keys",
+                       count_text(q.keys_for - std::min(q.keys_for, used)), count_text(q.grows_to));
   if (used > q.keys_for) return "full: keys may be refused at any time";
   return fmt::format("room for {} more keys", count_text(q.keys_for - used));
 }

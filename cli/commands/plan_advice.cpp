@@ -122,7 +122,7 @@ std::string lines_text(std::uint32_t lines) { return counted(lines, "cache line"
 
 std::string taken_text(const option& o) {
   const std::string layout = o.layout();
-  std::string s = o.doubles || layout.starts_with(name_of(o.take)) ? layout : name_of(o.take) + (" (" + layout + ")");
+  std::string s = layout.starts_with(name_of(o.take)) ? layout : name_of(o.take) + (" (" + layout + ")");
   s += fmt::format(": {} bits per key", figure_text(o.bits_per_key));
   if (o.worst_bits_per_key != o.bits_per_key) s += ", " + figure_text(o.worst_bits_per_key) + " in the worst case";
   s += "; " + bytes_text(o.bytes);

@@ -42,7 +42,7 @@ void check_removal(const making_options& wanted) {
   if (wanted.growing && !wanted.capacity)
     throw error(errc::invalid_argument,
                 {"a quotient filter grows up to a maximum number of keys", "--grow", "-n, the maximum", "none",
-                 "add -n: twice as many keys take 1.5 bits more for each"});
+                 "add -n with the most keys that may be present; twice as many take about 1.5 bits more per key"});
   if (wanted.window.length) {
     refuse("keys cannot be removed from a sliding-window filter", "a window", "--window");
   }
@@ -53,7 +53,7 @@ void check_removal(const making_options& wanted) {
 std::string layout_for(const making_options& wanted) {
   if (!wanted.layout.empty() || wanted.removal_option() == nullptr) return wanted.layout;
   if (wanted.counting) return name_of(family::counting);
-  return wanted.growing ? "growing_quotient" : name_of(family::quotient);
+  return wanted.growing ? "quotient_growing" : name_of(family::quotient);
 }
 
 double unnoticed_by_now(const params& p, std::uint64_t refused, double fpr) {

@@ -207,8 +207,8 @@ struct option {
   layout_judgement layout_why = {};   ///< plain and sliding-window, if taken: why this layout
   std::optional<error> problem = {};  ///< for cannot_keep_rate
 
-  /// The layout to create it with: that of `parameters`, or "growing_quotient".
-  std::string layout() const { return doubles ? "growing_quotient" : parameters.layout; }
+  /// The layout to create it with: that of `parameters`, or "quotient_growing".
+  std::string layout() const { return doubles ? "quotient_growing" : parameters.layout; }
 
   /// False: it cannot meet the requirements. `why` has the reason, and the figures are 0.
   bool possible() const noexcept { return bytes != 0; }

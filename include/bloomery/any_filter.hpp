@@ -35,12 +35,12 @@ class filter_handle;
 ///     assert(seen.may_contain("Madrid"));
 ///     assert(!seen.may_contain("Berlin"));
 ///
-/// A quotient filter that complete() made from "growing_quotient" doubles when a key has no room, until it has room for
+/// A quotient filter that complete() made from "quotient_growing" doubles when a key has no room, until it has room for
 /// its capacity. Doubling changes layout and geometry in parameters(): twice as many blocks, slots of one bit less. The
 /// filter reports the same keys as before, and its FPR is at most the target FPR at any size.
 ///
 /// Example:
-///     any_filter users(complete({.layout = "growing_quotient", .capacity = 1'000'000, .target_fpr = 0.01}));
+///     any_filter users(complete({.layout = "quotient_growing", .capacity = 1'000'000, .target_fpr = 0.01}));
 ///     assert(users.parameters().layout == "quotient15" && users.byte_size() == 5120);
 ///     for (int i = 0; i < 3000; ++i) users.insert("user " + std::to_string(i));
 ///     assert(users.parameters().layout == "quotient14" && users.byte_size() == 10'240);
@@ -223,7 +223,8 @@ class any_filter {
 
   /// Merges the keys of `other` into this filter (union). The count becomes an estimate. Counting filters add their
   /// counters, each up to 15, and their counts; quotient filters add their copies. @throws error  incompatible: names
-  /// the field that differs and both values; full: a quotient filter has no room for all copies, and nothing changes
+  /// the field that differs and both values; full: a quotient filter has no room for all copies, and keeps
+  /// its own
   void merge(const any_filter& other);
 
   /// Replaces this filter by the intersection. It reports every key that was in both filters, and has more false

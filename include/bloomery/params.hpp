@@ -97,7 +97,7 @@ using extra_params = std::variant<std::monostate, window_length, key_log_id, sal
 struct params {
   std::string layout = {};  ///< a name in layout_names(), or a layout of another family; empty if a scheme is named.
                             ///< complete() replaces "quotient" by the quotient layout with the fewest bits, and
-                            ///< "growing_quotient" by the first size of a filter that grows (any_filter.hpp)
+                            ///< "quotient_growing" by the first size of a filter that grows (any_filter.hpp)
   std::string scheme = {};  ///< a name in scheme_names(), such as "guava"; empty if a layout is named
   std::string hash =
       {};  ///< "xxh3_64", "xxh3", "mix", "identity", "murmur3", "siphash", "xxh64" or a user-defined name; empty with a scheme

@@ -160,7 +160,7 @@ class QuotientFilter(_Removable):
         seed: int = 0,
         secret: Optional[bytes] = None,
     ) -> None:
-        layout = "growing_quotient" if grow else "quotient"
+        layout = "quotient_growing" if grow else "quotient"
         self._make(params(capacity, fpr, keys=keys, layout=layout, hash=hash, seed=seed, secret=secret), False)
 
 

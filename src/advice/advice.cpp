@@ -110,7 +110,7 @@ option counting_option(const demand& d) {
 // The sizes of a quotient filter that grows, from the smallest one with room for the minimum number of keys on. While
 // it doubles, the old and the new filter exist at the same time.
 option growing_quotient_option(const demand& d) {
-  option o = of_params(d, structure::quotient, complete(params_of(d, "growing_quotient", d.most)));
+  option o = of_params(d, structure::quotient, complete(params_of(d, "quotient_growing", d.most)));
   o.doubles = true;
   o.worst_bits_per_key = 0;
   geometry now = o.parameters.geometry;
@@ -401,7 +401,6 @@ ground why_taken(const option& taken, const demand& d) {
 // "plain split_block512", "counting", "quotient7".
 std::string kind_text(const option& o) {
   const std::string layout = o.layout();
-  if (o.doubles) return layout;
   return layout.starts_with(name_of(o.take)) ? layout : name_of(o.take) + (" " + layout);
 }
 

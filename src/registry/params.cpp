@@ -170,7 +170,7 @@ std::string_view smallest_quotient(const params& p) {
                                 std::to_string(p.target_fpr), hint::use_higher_rate});
 }
 
-constexpr std::string_view growing_quotient = "growing_quotient";
+constexpr std::string_view quotient_growing = "quotient_growing";
 
 // A filter that grows has as few blocks at first as this permits. The number for its capacity is rounded up to a
 // multiple of a power of two, by less than 1/64.
@@ -201,7 +201,7 @@ const char* name_of(bloomery::family f) noexcept {
 family family_of(const params& p) noexcept {
   const layout_row* row = find_layout(p.layout);
   if (row != nullptr) return row->family;
-  return p.layout == name_of(family::quotient) || p.layout == growing_quotient ? family::quotient : family::plain;
+  return p.layout == name_of(family::quotient) || p.layout == quotient_growing ? family::quotient : family::plain;
 }
 
 std::uint32_t cell_bits_of(const params& p) noexcept {
@@ -221,7 +221,7 @@ params complete(params wanted, preference prefer) {
   }
   if (p.layout.empty()) choose(p, prefer);
   if (has_slots && p.layout == name_of(family::quotient)) p.layout = smallest_quotient(p);
-  if (has_slots && p.layout == growing_quotient) start_small(p);
+  if (has_slots && p.layout == quotient_growing) start_small(p);
   check_window_length(p);
   if (p.geometry == geometry{} && p.capacity == 0) p.capacity = p.window().keys();
   complete_hash(p);

@@ -303,7 +303,7 @@ TEST(Advice, OffersToDropWhatTakesTheMemory) {
   const error growth = refusal({.rate = 0.01, .memory_bytes = 64 << 10});
 
   EXPECT_THAT(deletes.text().hint.words(), HasSubstr("without deletes"));
-  EXPECT_THAT(deletes.text().expected, HasSubstr("quotient14"));
+  EXPECT_THAT(deletes.text().expected, HasSubstr("quotient13"));
   EXPECT_THAT(growth.text().hint.words(), HasSubstr("with a log on disk"));
 }
 

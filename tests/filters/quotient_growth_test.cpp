@@ -17,7 +17,7 @@ namespace {
 using namespace bloomery_tests;
 
 params small(std::uint64_t capacity, double rate = 0.01) {
-  return complete({.layout = "growing_quotient", .keys = key_kind::u64le, .capacity = capacity, .target_fpr = rate});
+  return complete({.layout = "quotient_growing", .keys = key_kind::u64le, .capacity = capacity, .target_fpr = rate});
 }
 
 // The last size of the same filter.
@@ -195,7 +195,7 @@ TEST(QuotientGrowth, IsMergedAtAnySizes) {
 }
 
 TEST(QuotientGrowth, GrowsInFilesAndCopies) {
-  const any_filter made(complete({.layout = "growing_quotient", .capacity = 100'000, .target_fpr = 0.001}));
+  const any_filter made(complete({.layout = "quotient_growing", .capacity = 100'000, .target_fpr = 0.001}));
   made.save("grows.bloom");
   std::vector<std::string> keys;
   for (int i = 0; i < 30'000; ++i) keys.push_back("key " + std::to_string(i));
