@@ -133,10 +133,11 @@ option growing_quotient_option(const demand& d) {
 }
 
 [[maybe_unused]] option quotient_option(const demand& d) {
-  const option fixed = of_params(d, structure::quotient, complete(params_of(d, name_of(family::quotient), d.most)));
+  option fixed = of_params(d, structure::quotient, complete(params_of(d, name_of(family::quotient), d.most)));
   if (!d.range()) return fixed;
-  const option growing = growing_quotient_option(d);
-  return growing.worst_bits_per_key < fixed.worst_bits_per_key ? growing : fixed;
+  option growing = growing_quotient_option(d);
+  if (growing.worst_bits_per_key < fixed.worst_bits_per_key) return growing;
+  return fixed;
 }
 
 params window_params(const demand& d, std::string_view layout) {

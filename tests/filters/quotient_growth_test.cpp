@@ -198,6 +198,7 @@ TEST(QuotientGrowth, GrowsInFilesAndCopies) {
   const any_filter made(complete({.layout = "quotient_growing", .capacity = 100'000, .target_fpr = 0.001}));
   made.save("grows.bloom");
   std::vector<std::string> keys;
+  keys.reserve(30'000);
   for (int i = 0; i < 30'000; ++i) keys.push_back("key " + std::to_string(i));
   {
     const auto handle = open_filter("grows.bloom", {.mode = access::read_write});
