@@ -87,7 +87,7 @@ std::string seal_command(const params& p) {
 std::vector<std::string> commands_for(const requirements& r, const advice& a) {
   const option& o = a.taken;
   std::vector<std::string> commands;
-  if (a.needs_secret) commands.push_back("bloomery keygen -o KEY");
+  if (a.needs_secret) commands.emplace_back("bloomery keygen -o KEY");
   const std::string secret = a.needs_secret ? " --secret KEY" : "";
   const std::string keys = fmt::format(" -n {}", o.for_keys);
   const std::string rate = rate_option(r.rate);

@@ -188,8 +188,8 @@ exit_status write_file(const combine_options& options, const operation& how, con
                              : !known ? "all bits are set"
                              : noise  ? "too few common keys to estimate their number"
                                       : (at_most ? "at most " : "") + keys_text(keys, how.keys);
-  say(fmt::format("{}: {} of {} filters{} {}; current FPR {}", options.output, how.name, options.filters.size(),
-                  window ? ":" : ":", number, rate_text(now.current_fpr)));
+  say(fmt::format("{}: {} of {} filters: {}; current FPR {}", options.output, how.name, options.filters.size(), number,
+                  rate_text(now.current_fpr)));
   return watch.end();
 }
 
