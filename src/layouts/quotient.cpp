@@ -231,17 +231,25 @@ std::uint64_t full_fingerprints(unsigned width, const geometry& g, std::span<con
   return full;
 }
 
-// Adds the copies of another filter. place(first, tag) is where a fingerprint of the other filter belongs.
+// Adds the copies of another filter. place(first, tag) is where a fingerprint of the other filter belongs. The blocks
+// of all fingerprints of a block are prefetched together.
 template <class Place>
 bool add_copies(const quotient_blocks& to, const quotient_blocks& from, Place place) {
   const kernels::block_masks masks(to.shape);
+  std::vector<kernels::place_of_key> places;
   bool has_room = true;
   each_block(from, [&](std::uint64_t block, const std::vector<group_of_copies>& groups) {
+    places.clear();
     for (const group_of_copies& group : groups) {
       const std::uint64_t first = is_in_second(group, from.shape) ? group.other : block;
-      const kernels::place_of_key at = place(first, tag_of(group, from.shape));
-      for (unsigned i = 0; i < group.copies && has_room; ++i)
-        has_room = kernels::insert_one(to, masks, at) != kernels::insertion::no_room;
+      const kernels::place_of_key& at = places.emplace_back(place(first, tag_of(group, from.shape)));
+      if (!to.fetch) continue;
+      __builtin_prefetch(kernels::bytes_of(to, at.first), 1, 3);
+      __builtin_prefetch(kernels::bytes_of(to, at.second), 1, 3);
+    }
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      for (unsigned copy = 0; copy < groups[i].copies && has_room; ++copy)
+        has_room = kernels::insert_one(to, masks, places[i]) != kernels::insertion::no_room;
     }
   });
   return has_room;
