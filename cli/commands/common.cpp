@@ -154,9 +154,12 @@ std::string size_text(const params& p) {
   if (p.capacity == 0) {
     return fmt::format("capacity unknown: {} ({})", bytes_text(bytes_for(p.geometry.bits)), kind_text(p));
   }
-  const double bits_per_key = static_cast<double>(p.geometry.bits) / static_cast<double>(p.capacity);
+  const unsigned doublings = doublings_left(p);
+  const std::uint64_t bits = p.geometry.bits << doublings;
+  const std::string now = bytes_text(bytes_for(p.geometry.bits));
   return fmt::format("capacity {}{} at {}: {} ({}, {:.4g} bits per key)", counted(p.capacity, "key"), window_text(p),
-                     rate_text(p.target_fpr), bytes_text(bytes_for(p.geometry.bits)), kind_text(p), bits_per_key);
+                     rate_text(p.target_fpr), doublings == 0 ? now : now + " now, up to " + bytes_text(bytes_for(bits)),
+                     kind_text(p), static_cast<double>(bits) / static_cast<double>(p.capacity));
 }
 
 std::string uncertainty_text(const fill_facts& fill) {

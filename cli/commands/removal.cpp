@@ -39,6 +39,8 @@ void check_removal(const making_options& wanted) {
            "--prefer", "--prefer");
   }
   if (wanted.growing && wanted.counting) refuse("a counting filter cannot grow", "--grow", "--grow");
+  if (wanted.growing && !wanted.layout.empty())
+    refuse("slots become narrower when a filter grows", "--layout " + wanted.layout, "--layout");
   if (wanted.growing && !wanted.capacity)
     throw error(errc::invalid_argument,
                 {"a quotient filter grows up to a maximum number of keys", "--grow", "-n, the maximum", "none",

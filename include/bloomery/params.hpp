@@ -175,6 +175,14 @@ const char* name_of(preference prefer) noexcept;
 ///     assert(recent.capacity == 50'000 && recent.window().keys() == 50'000);
 params complete(params wanted, preference prefer = preference::speed);
 
+/// How often a quotient filter with these params doubles until it has room for its capacity, or the narrowest slots.
+///
+/// Example:
+///     const params small = complete({.layout = "quotient_growing", .capacity = 1'000'000, .target_fpr = 0.01});
+///     assert(small.layout == "quotient15" && doublings_left(small) == 8);
+///     assert(doublings_left(complete({.layout = "quotient", .capacity = 1'000'000, .target_fpr = 0.01})) == 0);
+unsigned doublings_left(const params& p) noexcept;
+
 /// Why filters of a and b cannot be merged or compared bit by bit: "hash: xxh3 and murmur3"; empty if they can. Secrets
 /// are compared and named by their check values. Static filters can never be merged.
 ///

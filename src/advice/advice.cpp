@@ -136,7 +136,8 @@ option growing_quotient_option(const demand& d) {
   option fixed = of_params(d, structure::quotient, complete(params_of(d, name_of(family::quotient), d.most)));
   if (!d.range()) return fixed;
   option growing = growing_quotient_option(d);
-  if (growing.worst_bits_per_key < fixed.worst_bits_per_key) return growing;
+  const auto fits = [&](const option& o) { return d.w.memory_bytes == 0 || o.bytes <= d.w.memory_bytes; };
+  if (fits(growing) && growing.worst_bits_per_key < fixed.worst_bits_per_key) return growing;
   return fixed;
 }
 

@@ -4,6 +4,7 @@
 #include "filters/any_filter_impl.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -16,47 +17,61 @@ namespace bloomery {
 
 namespace {
 
-// Whether filters with slots differ at most in how often they were doubled.
-bool have_same_fingerprints(const params& a, const params& b) {
+// difference(), but filters with slots may have been doubled more or less often.
+std::string why_not_merged(const params& a, const params& b) {
   const layout_row* const x = find_layout(a.layout);
   const layout_row* const y = find_layout(b.layout);
-  if (slots_of(x) == nullptr || slots_of(y) == nullptr) return false;
-  if (a.geometry.bits << x->fingerprint_bits != b.geometry.bits << y->fingerprint_bits) return false;
+  if (slots_of(x) == nullptr || slots_of(y) == nullptr) return difference(a, b);
+  if (a.geometry.bits << x->fingerprint_bits != b.geometry.bits << y->fingerprint_bits) return difference(a, b);
   params same = b;
   same.layout = a.layout;
   same.geometry = a.geometry;
-  return difference(a, same).empty();
+  return difference(a, same);
 }
 
 }  // namespace
 
-// A filter that has no room for the copies of another one must not change.
-void any_filter::impl::merge_slots(const any_filter& other) {
-  std::optional<any_filter> doubled;  // a copy of the other filter
-  const auto from = [&]() -> impl& { return doubled ? *doubled->impl_ : *other.impl_; };
-  const auto double_or_refuse = [&](impl& one) {
-    if (!one.double_blocks()) throw full_filter(parameters, inserted() + from().inserted());
-  };
-  for (;;) {
-    while (from().bytes < bytes) {
-      if (!doubled) doubled = other.clone();
-      double_or_refuse(from());
-    }
-    while (bytes < from().bytes) double_or_refuse(*this);
-    std::vector<std::uint8_t> merged(data, data + bytes);
-    if (removals->merge(parameters.geometry, merged, {from().data, from().bytes})) {
-      std::copy(merged.begin(), merged.end(), data);
-      return;
-    }
-    if (!grows()) throw full_filter(parameters, inserted() + from().inserted());
-    double_or_refuse(*this);
+bool any_filter::impl::resize(unsigned doublings, const impl* other) {
+  const layout_row* row = layout;
+  geometry g = parameters.geometry;
+  for (unsigned i = 0; i < doublings; ++i) {
+    row = find_layout(row->slots->doubled_layout);
+    g.bits *= 2;
   }
+  row->check(g);
+  heap_storage made(bytes_for(g.bits));
+  const std::span<std::uint8_t> into(made.data(), made.size());
+  if (doublings == 0)
+    std::copy_n(data, bytes, made.data());
+  else if (!row->slots->add(g, into, doublings, {data, bytes}))
+    return false;
+  if (other != nullptr) {
+    const auto times = static_cast<unsigned>(std::countr_zero(made.size() / other->bytes));
+    if (!row->slots->add(g, into, times, {other->data, other->bytes})) return false;
+  }
+  made.counts() = *counts;
+  heap_storage& held = storage.emplace<heap_storage>(std::move(made));
+  data = held.data();
+  bytes = held.size();
+  counts = &held.counts();
+  parameters.layout = row->name;
+  parameters.geometry = g;
+  layout = row;
+  removals = row->removals;
+  return true;
+}
+
+void any_filter::impl::merge_slots(const impl& other) {
+  const unsigned least = other.bytes <= bytes ? 0 : static_cast<unsigned>(std::countr_zero(other.bytes / bytes));
+  const unsigned most = std::max(least, doublings_left(parameters));
+  for (unsigned doublings = least; doublings <= most; ++doublings) {
+    if (resize(doublings, &other)) return;
+  }
+  throw full_filter(parameters, inserted() + other.counts->inserted);
 }
 
 void any_filter::merge(const any_filter& other) {
-  const std::string reason = have_same_fingerprints(parameters(), other.parameters())
-                                 ? std::string()
-                                 : difference(parameters(), other.parameters());
+  const std::string reason = why_not_merged(parameters(), other.parameters());
   if (!reason.empty())
     throw error(errc::incompatible, {"filters cannot be merged", "", "", reason, hint::merge_like_filters});
   impl_->want_writable();
@@ -71,7 +86,7 @@ void any_filter::merge(const any_filter& other) {
   }
   if (impl_->removals != nullptr) {
     if (slots_of(impl_->layout) != nullptr)
-      impl_->merge_slots(other);
+      impl_->merge_slots(*other.impl_);
     else
       impl_->removals->merge(parameters().geometry, {impl_->data, impl_->bytes}, other.bytes());
     *impl_->counts = sum_of_counts(*impl_->counts, *other.impl_->counts);
@@ -114,7 +129,7 @@ bool any_filter::count_is_out_of_date() const noexcept {
 }
 
 bool any_filter::compatible_with(const any_filter& other) const {
-  return difference(parameters(), other.parameters()).empty() && parameters().window().keys() == 0;
+  return why_not_merged(parameters(), other.parameters()).empty() && parameters().window().keys() == 0;
 }
 
 any_filter& any_filter::operator|=(const any_filter& other) {

@@ -306,44 +306,30 @@ struct any_filter::impl {
       inserted() += some;
       done += some;
       if (done == keys.size()) return all_new;
-      bool doubled = false;
-      try {
-        doubled = grows() && double_blocks();
-      } catch (const error& e) {
-        throw partial_error(e, {done, all_new}, 0);
-      }
-      if (!doubled) throw partial_error(full_filter(parameters, inserted() + 1), {done, all_new}, 0);
+      if (!grow({done, all_new})) throw partial_error(full_filter(parameters, inserted() + 1), {done, all_new}, 0);
     }
   }
 
-  // Adds the fingerprints of another filter, and doubles the smaller filter if their sizes differ. In any_filter.cpp.
-  // @throws error full; the keys are those before
-  void merge_slots(const any_filter& other);
-
-  // Whether a filter with slots has room for fewer keys than its capacity.
-  bool grows() const { return layout->slots->keys_for(parameters.geometry) < parameters.capacity; }
-
-  // Doubles a filter with slots. False: it stays as it is, because there is no such layout, or no room for the copies
-  // of some keys, or because it is in a mapped file.
-  bool double_blocks() {
-    const slot_calls& slots = *layout->slots;
-    if (slots.doubled_layout == nullptr || !std::holds_alternative<heap_storage>(storage)) return false;
-    const geometry twice{2 * parameters.geometry.bits, parameters.geometry.probes};
-    const layout_row* const doubled = find_layout(slots.doubled_layout);
-    doubled->check(twice);
-    heap_storage larger(bytes_for(twice.bits));
-    if (!slots.double_into(parameters.geometry, {data, bytes}, {larger.data(), larger.size()})) return false;
-    larger.counts() = *counts;
-    heap_storage& held = storage.template emplace<heap_storage>(std::move(larger));
-    data = held.data();
-    bytes = held.size();
-    counts = &held.counts();
-    parameters.layout = slots.doubled_layout;
-    parameters.geometry = twice;
-    layout = doubled;
-    removals = doubled->removals;
-    return true;
+  // Doubles a filter with slots, more than once if keys with many copies have no room otherwise.
+  // @throws partial_error too_large, with `done`
+  bool grow(change_result done) {
+    try {
+      const unsigned most = doublings_left(parameters);
+      for (unsigned doublings = 1; doublings <= most; ++doublings) {
+        if (resize(doublings)) return true;
+      }
+      return false;
+    } catch (const error& e) {
+      throw partial_error(e, done, 0);
+    }
   }
+
+  // Doubles the blocks of a filter with slots so often, and adds the fingerprints of another one, which has at most as
+  // many blocks then. In any_filter.cpp. False: some have no room, and nothing changes. @throws error too_large
+  bool resize(unsigned doublings, const impl* other = nullptr);
+
+  // Adds the fingerprints of another filter. In any_filter.cpp. @throws error full, too_large; nothing changes
+  void merge_slots(const impl& other);
 
   std::uint64_t remove_source(const hash_span& keys, removal* results) {
     std::array<removal, keys_of_a_batch> done;

@@ -150,10 +150,9 @@ filter_facts facts_of(const params& p, const key_counts& counts, const file_info
   const layout_row* const layout = find_layout(p.layout);
   if (family_of(p) == family::counting) facts.counting = counting_facts{.counters = counted_cells_of(p)};
   if (const slot_calls* const slots = slots_of(layout)) {
-    const std::uint64_t keys = slots->keys_for(p.geometry);
     facts.quotient = quotient_facts{.slots = counted_cells_of(p),
-                                    .keys_for = keys,
-                                    .grows_to = keys < p.capacity ? p.capacity : 0,
+                                    .keys_for = slots->keys_for(p.geometry),
+                                    .grows_to = doublings_left(p) > 0 ? p.capacity : 0,
                                     .fingerprint_bits = layout->fingerprint_bits};
   }
   if (layout != nullptr && layout->removals != nullptr)

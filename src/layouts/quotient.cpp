@@ -54,7 +54,7 @@ using kernels::quotient_blocks;
 using kernels::quotient_shape;
 
 constexpr std::uint64_t block_bits = 512;
-// With at most 2^60 fingerprints, at least 16 values of a hash have each of them.
+// With at most 2^60 fingerprints, each of them belongs to at least 16 values of a hash.
 constexpr std::uint64_t max_blocks_of(unsigned width) {
   return std::min(std::uint64_t{1} << 40, (std::uint64_t{1} << 60) / shape_of(width).tags());
 }
@@ -158,17 +158,23 @@ std::uint64_t tag_of(const group_of_copies& group, const quotient_shape& shape) 
   return std::uint64_t{group.bucket} << (shape.width - 1) | (group.value & ~kernels::second_bit(shape));
 }
 
-// Calls work(block, groups) for each block, with the distinct fingerprints in it, while their other blocks are being
-// prefetched.
+// Some of the buckets of a block.
+struct bucket_range {
+  unsigned begin, end;
+};
+
+constexpr bucket_range all_buckets = {0, buckets};
+
+// Calls work(block, groups) for each block, with the distinct fingerprints in these buckets.
 template <class Work>
-void each_block(const quotient_blocks& at, Work work) {
+void each_block(const quotient_blocks& at, bucket_range range, Work work) {
   const kernels::block_masks masks(at.shape);
   std::vector<group_of_copies> groups;
   for (std::uint64_t block = 0; block < at.count; ++block) {
     groups.clear();
     const kernels::block_view view(kernels::bytes_of(at, block), masks);
-    const unsigned buckets = view.used() == 0 ? 0 : at.shape.buckets;
-    for (unsigned bucket = 0; bucket < buckets; ++bucket) {
+    const unsigned end = view.used() == 0 ? 0 : range.end;
+    for (unsigned bucket = range.begin; bucket < end; ++bucket) {
       const kernels::run_of_slots run = view.run_of(bucket);
       const std::size_t first = groups.size();
       for (unsigned slot = run.first; slot < run.end; ++slot) {
@@ -180,7 +186,6 @@ void each_block(const quotient_blocks& at, Work work) {
           continue;
         }
         group.other = kernels::other_block(tag_of(group, at.shape), block, at.count);
-        if (at.fetch) __builtin_prefetch(kernels::bytes_of(at, group.other), 0, 3);
         groups.push_back(group);
       }
     }
@@ -192,6 +197,11 @@ unsigned copies_in_block(const quotient_blocks& at, const kernels::block_masks& 
                          unsigned bucket, std::uint32_t value) {
   const kernels::block_view view(kernels::bytes_of(at, block), masks);
   return view.find(view.run_of(bucket), value).count;
+}
+
+void prefetch_others(const quotient_blocks& at, const std::vector<group_of_copies>& groups) {
+  if (!at.fetch) return;
+  for (const group_of_copies& group : groups) __builtin_prefetch(kernels::bytes_of(at, group.other), 0, 3);
 }
 
 unsigned copies_in_other(const quotient_blocks& at, const kernels::block_masks& masks, const group_of_copies& group) {
@@ -221,7 +231,8 @@ std::uint64_t full_fingerprints(unsigned width, const geometry& g, std::span<con
   const quotient_blocks at = blocks_in(width, bytes.data(), g);
   const kernels::block_masks masks(at.shape);
   std::uint64_t full = 0;
-  each_block(at, [&](std::uint64_t, const std::vector<group_of_copies>& groups) {
+  each_block(at, all_buckets, [&](std::uint64_t, const std::vector<group_of_copies>& groups) {
+    prefetch_others(at, groups);
     for (const group_of_copies& group : groups) {
       // Counted in the block that has more of the copies, of which the maximum is odd.
       if (group.copies * 2 < kernels::quotient_most_copies) continue;
@@ -231,42 +242,57 @@ std::uint64_t full_fingerprints(unsigned width, const geometry& g, std::span<con
   return full;
 }
 
-// Adds the copies of another filter. place(first, tag) is where a fingerprint of the other filter belongs. The blocks
-// of all fingerprints of a block are prefetched together.
-template <class Place>
-bool add_copies(const quotient_blocks& to, const quotient_blocks& from, Place place) {
-  const kernels::block_masks masks(to.shape);
-  std::vector<kernels::place_of_key> places;
-  bool has_room = true;
-  each_block(from, [&](std::uint64_t block, const std::vector<group_of_copies>& groups) {
-    places.clear();
-    for (const group_of_copies& group : groups) {
-      const std::uint64_t first = is_in_second(group, from.shape) ? group.other : block;
-      const kernels::place_of_key& at = places.emplace_back(place(first, tag_of(group, from.shape)));
-      if (!to.fetch) continue;
-      __builtin_prefetch(kernels::bytes_of(to, at.first), 1, 3);
-      __builtin_prefetch(kernels::bytes_of(to, at.second), 1, 3);
-    }
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      for (unsigned copy = 0; copy < groups[i].copies && has_room; ++copy)
-        has_room = kernels::insert_one(to, masks, places[i]) != kernels::insertion::no_room;
-    }
-  });
-  return has_room;
-}
+// Fingerprints of another filter that are inserted in order, while their blocks are being prefetched.
+class copies_to_insert {
+ public:
+  explicit copies_to_insert(const quotient_blocks& to) : to_(to), masks_(to.shape) {}
 
-bool merge(unsigned width, const geometry& g, std::span<std::uint8_t> into, std::span<const std::uint8_t> from) {
-  const quotient_blocks to = blocks_in(width, into.data(), g);
-  return add_copies(to, blocks_in(width, from.data(), g),
-                    [&](std::uint64_t first, std::uint64_t tag) { return kernels::place_of_tag(first, tag, to); });
-}
+  void add(const kernels::place_of_key& place, unsigned copies) {
+    waiting_[size_++] = {place, copies};
+    if (to_.fetch) {
+      __builtin_prefetch(kernels::bytes_of(to_, place.first), 1, 3);
+      __builtin_prefetch(kernels::bytes_of(to_, place.second), 1, 3);
+    }
+    if (size_ == waiting_.size()) insert();
+  }
+
+  // Inserts the rest. False: some of all had no room.
+  bool finish() {
+    insert();
+    return has_room_;
+  }
+
+ private:
+  struct copies_of_one {
+    kernels::place_of_key place;
+    unsigned copies;
+  };
+
+  void insert() {
+    for (const copies_of_one& one : std::span(waiting_).first(std::exchange(size_, 0))) {
+      for (unsigned i = 0; i < one.copies && has_room_; ++i)
+        has_room_ = kernels::insert_one(to_, masks_, one.place) != kernels::insertion::no_room;
+    }
+  }
+
+  const quotient_blocks& to_;
+  kernels::block_masks masks_;
+  std::array<copies_of_one, 32> waiting_;
+  std::size_t size_ = 0;
+  bool has_room_ = true;
+};
+
+// If all fingerprints of a block were inserted before those of the next one, some blocks would be full early: their two
+// blocks would not be chosen at random. So they are inserted in rounds.
+constexpr unsigned rounds_of_adding = 16;
 
 // A random absent key has each fingerprint with the same probability. Those with copies in both blocks count once.
 cell_scan_result scan(unsigned width, const geometry& g, const byte_slice& all) {
   const quotient_blocks at = blocks_in(width, all.bytes.data(), g);
   const kernels::block_masks masks(at.shape);
   std::uint64_t present = 0;
-  each_block(at, [&](std::uint64_t, const std::vector<group_of_copies>& groups) {
+  each_block(at, all_buckets, [&](std::uint64_t, const std::vector<group_of_copies>& groups) {
+    prefetch_others(at, groups);
     for (const group_of_copies& group : groups)
       present += is_in_second(group, at.shape) && copies_in_other(at, masks, group) > 0 ? 0 : 1;
   });
@@ -327,7 +353,7 @@ struct calls {
       .copies_in = [](const geometry& g,
                       std::span<const std::uint8_t> bytes) { return static_cast<double>(used_slots(W, g, bytes)); },
       .merge = [](const geometry& g, std::span<std::uint8_t> into,
-                  std::span<const std::uint8_t> from) { return merge(W, g, into, from); }};
+                  std::span<const std::uint8_t> from) { return quotient::add(W, g, into, 0, from); }};
 
   static constexpr slot_calls slots = {
       .keys_for = [](const geometry& g) { return quotient::keys_for(W, g.bits / block_bits); },
@@ -345,8 +371,8 @@ struct calls {
       .look_up = [](const std::uint8_t* bytes, const geometry& g,
                     std::uint64_t hash64) { return find(W, bytes, g, hash64); },
       .doubled_layout = W > least_width ? name_of(W > least_width ? W - 1 : W) : nullptr,
-      .double_into = [](const geometry& g, std::span<const std::uint8_t> from,
-                        std::span<std::uint8_t> into) { return double_into(W, g, from, into); }};
+      .add = [](const geometry& g, std::span<std::uint8_t> into, unsigned doublings,
+                std::span<const std::uint8_t> from) { return quotient::add(W, g, into, doublings, from); }};
 };
 
 // A cell is a block: its value is the number of used slots.
@@ -400,13 +426,23 @@ double rate(unsigned width, std::uint64_t blocks, std::uint64_t keys) noexcept {
   return -std::expm1(static_cast<double>(keys) * std::log1p(-1 / fingerprints(width, blocks)));
 }
 
-// The tags are half as many, so the fingerprint first * 2 tags + tag has another quotient and remainder.
-bool double_into(unsigned width, const geometry& g, std::span<const std::uint8_t> from, std::span<std::uint8_t> into) {
-  const quotient_blocks to = blocks_in(width - 1, into.data(), {2 * g.bits, g.probes});
-  const std::uint64_t tags = to.shape.tags();
-  return add_copies(to, blocks_in(width, from.data(), g), [&](std::uint64_t first, std::uint64_t tag) {
-    return kernels::place_of_tag(2 * first + tag / tags, tag % tags, to);
-  });
+bool add(unsigned width, const geometry& g, std::span<std::uint8_t> into, unsigned doublings,
+         std::span<const std::uint8_t> from_bytes) {
+  const quotient_blocks to = blocks_in(width, into.data(), g);
+  const quotient_blocks from = blocks_in(width + doublings, from_bytes.data(), {g.bits >> doublings, g.probes});
+  const std::uint64_t tags = to.shape.tags();  // from.shape.tags() is 2^doublings times as many
+  copies_to_insert copies(to);
+  constexpr unsigned some = buckets / rounds_of_adding;
+  for (unsigned bucket = 0; bucket < buckets; bucket += some) {
+    each_block(from, {bucket, bucket + some}, [&](std::uint64_t block, const std::vector<group_of_copies>& groups) {
+      for (const group_of_copies& group : groups) {
+        const std::uint64_t first = is_in_second(group, from.shape) ? group.other : block;
+        const std::uint64_t tag = tag_of(group, from.shape);
+        copies.add(kernels::place_of_tag((first << doublings) + tag / tags, tag % tags, to), group.copies);
+      }
+    });
+  }
+  return copies.finish();
 }
 
 std::vector<layout_row> rows() { return rows_of(std::make_index_sequence<most_width - least_width + 1>()); }

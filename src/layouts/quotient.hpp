@@ -77,10 +77,10 @@ std::uint64_t keys_for(unsigned width, std::uint64_t blocks) noexcept;
 ///   1 - (1 - 1 / M)^n
 double rate(unsigned width, std::uint64_t blocks, std::uint64_t keys) noexcept;
 
-/// Stores the fingerprints of a filter with slots of `width` bits in `into`, which has twice as many blocks, slots of
-/// one bit less, and zeros. False: both blocks of a fingerprint are full, because many keys have many copies.
-/// Requires width > least_width.
-bool double_into(unsigned width, const geometry& g, std::span<const std::uint8_t> from, std::span<std::uint8_t> into);
+/// Adds the fingerprints of another filter, which has 2^-doublings times as many blocks and slots that are longer by
+/// `doublings` bits. False: both blocks of a fingerprint are full; `into` has some of the fingerprints.
+bool add(unsigned width, const geometry& g, std::span<std::uint8_t> into, unsigned doublings,
+         std::span<const std::uint8_t> from);
 
 /// The rows of the layouts quotient4 to quotient24.
 std::vector<layout_row> rows();

@@ -90,8 +90,9 @@ struct slot_calls {
   slot_lookup (*look_up)(const std::uint8_t* bytes, const geometry& g, std::uint64_t hash64);
   /// The layout of a filter with the same fingerprints in twice as many blocks; null if there is none.
   const char* doubled_layout;
-  /// Copies the fingerprints to such a filter, whose bytes are 0. False: some have no room.
-  bool (*double_into)(const geometry& g, std::span<const std::uint8_t> from, std::span<std::uint8_t> into);
+  /// Adds the fingerprints of a filter that has the same ones, but was doubled less often, by `doublings`. False:
+  /// `into` has no room for some of them, and is changed in part.
+  bool (*add)(const geometry& g, std::span<std::uint8_t> into, unsigned doublings, std::span<const std::uint8_t> from);
 };
 
 /// The functions of sliding_blocks, for a layout selected at run time.

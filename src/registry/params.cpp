@@ -198,6 +198,18 @@ const char* name_of(bloomery::family f) noexcept {
   return names[static_cast<std::size_t>(f)];
 }
 
+unsigned doublings_left(const params& p) noexcept {
+  unsigned doublings = 0;
+  geometry g = p.geometry;
+  for (const slot_calls* slots = slots_of(find_layout(p.layout));
+       slots != nullptr && slots->doubled_layout != nullptr && slots->keys_for(g) < p.capacity;
+       slots = slots_of(find_layout(slots->doubled_layout))) {
+    g.bits *= 2;
+    ++doublings;
+  }
+  return doublings;
+}
+
 family family_of(const params& p) noexcept {
   const layout_row* row = find_layout(p.layout);
   if (row != nullptr) return row->family;

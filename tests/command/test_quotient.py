@@ -68,18 +68,22 @@ class Slots:
         self.lists[blocks[is_second]][bucket].append(remainder + is_second * 2 ** (self.width - 1))
 
     def double(self) -> None:
-        """Twice as many blocks, slots of one bit less: the same fingerprints, one after another."""
+        """Twice as many blocks, slots of one bit less: the same fingerprints, in 16 rounds."""
         before, self.width, self.blocks, self.slots = self.lists, self.width - 1, 2 * self.blocks, 432 // self.width
         self.lists = [[[] for _ in range(80)] for _ in range(self.blocks)]
-        tags = 80 * 2 ** self.width
-        for block, buckets in enumerate(before):
-            for bucket, values in enumerate(buckets):
-                for value in dict.fromkeys(values):
-                    is_second, remainder = divmod(value, 2 ** self.width)
-                    tag = bucket * 2 ** self.width + remainder
-                    other = ((mix64(tag + 1) * len(before) >> 64) - block) % len(before)
-                    for _ in range(values.count(value)):
-                        self.append(self.place_of((other if is_second else block) * tags + tag))
+        for first in range(0, 80, 5):
+            for block, buckets in enumerate(before):
+                for bucket in range(first, first + 5):
+                    self.add_values(buckets[bucket], block, bucket, len(before))
+
+    def add_values(self, values: list[int], block: int, bucket: int, blocks: int) -> None:
+        """Those of a bucket of a filter with half as many blocks."""
+        for value in dict.fromkeys(values):
+            is_second, remainder = divmod(value, 2 ** self.width)
+            tag = bucket * 2 ** self.width + remainder
+            other = ((mix64(tag + 1) * blocks >> 64) - block) % blocks
+            for _ in range(values.count(value)):
+                self.append(self.place_of((other if is_second else block) * 80 * 2 ** self.width + tag))
 
     def remove(self, lines: Iterable[bytes]) -> int:
         """How many were not there."""
@@ -253,6 +257,12 @@ class Quotient(Removals, CommandTest):
             self.bloomery("remove", "-q", "u", stdin=text(lines))
         self.assertEqual(self.info("u")["slots_used"], 0)
 
+        # A filter filled to its capacity, with an empty one, in both orders.
+        for name, lines in ("full", keys(20_000)), ("empty", []):
+            self.make_filter(name, lines, "--quotient", "-n", 20_000, "--allow-empty")
+        for first, second in ("full", "empty"), ("empty", "full"):
+            self.bloomery("union", "-q", "-o", "w", first, second)
+            self.assert_has_all("w", keys(20_000))
         self.refused("union", "-o", "v", "a", "b", "c", "a", says="a: the filter is full.*found 1,?900 keys with copies")
         self.assertFalse(os.path.exists(self.path("v")))
 
@@ -267,6 +277,7 @@ class Quotient(Removals, CommandTest):
             f"{build} --scheme guava": "--scheme guava",
             f"{build} --prefer memory": "--prefer",
             f"{build} --grow": "a quotient filter grows up to a maximum number of keys.*-n",
+            f"{build} --grow -n 100 --layout quotient9": "slots become narrower",
             "build --counting --grow -o new": "a counting filter cannot grow",
             f"{build} --window 24h": "--window",
             f"{build} --foldable": "--foldable",
@@ -288,6 +299,8 @@ class Quotient(Removals, CommandTest):
         self.bloomery("build", "--quotient", "--grow", "-n", "100k", "-q", "-o", "f", stdin=text(keys(100)))
         twin = self.twin_of("f")
         self.assertEqual((twin.width, twin.blocks), (12, 64))
+        again = self.bloomery("build", "--quotient", "--grow", "-n", "100k", "-o", "g", stdin=text(keys(100)))
+        self.assertRegex(again.err, r"4 KiB now, up to 128 KiB \(quotient12, 10.49 bits per key\)")
         twin.add(keys(100))
         self.assert_is("f", twin)
         for first, last in (100, 3_000), (3_000, 20_000), (20_000, 60_000):
@@ -329,6 +342,8 @@ class Quotient(Removals, CommandTest):
         self.assertLess(growing["worst_bits_a_key"], 100)
         command = self.bloomery("plan", "--deletes", "-n", 1000, "--max-keys", "1M").out.decode()
         self.assertIn("bloomery build --quotient --grow -n 1000000 -p 1%", command)
+        limited = self.bloomery("plan", "--json", "--deletes", "-n", 1000, "--max-keys", "1M", "--memory", "1.5MiB").json["taken"]
+        self.assertEqual((limited["layout"], limited["bytes"] < 1.5 * 2**20), ("quotient7", True))
         narrow = self.bloomery("plan", "--json", "--deletes", "-n", 500_000, "--max-keys", "1M").json["taken"]
         self.assertEqual(narrow["layout"], "quotient7")
 

@@ -133,6 +133,21 @@ TEST(QuotientFilter, AMergedFilterHasTheCopiesOfBoth) {
   }
 }
 
+// The keys of the other filter are not inserted in random order.
+TEST(QuotientFilter, AMergedFilterMayBeAsFullAsItsCapacity) {
+  for (const std::uint64_t keys : {1'000u, 10'000u, 100'000u}) {
+    const params p = complete({.layout = "quotient", .keys = key_kind::u64le, .capacity = keys, .target_fpr = 0.01});
+    for (std::uint64_t of_a : {std::uint64_t{0}, keys / 2, keys - keys / 10}) {
+      for (std::uint64_t i = 0; i < 200'000 / keys; ++i) {
+        any_filter a(p), b(p);
+        for (std::uint64_t key = 0; key < keys; ++key) (key < of_a ? a : b).insert(i << 32 | key);
+        ASSERT_NO_THROW(a.merge(b)) << keys << " keys, of which " << of_a << " were in the first filter";
+        EXPECT_EQ(a.insert_count(), keys);
+      }
+    }
+  }
+}
+
 TEST(QuotientFilter, AMergeWithoutRoomChangesNothing) {
   any_filter a = quotient_filter(8, 5), b = quotient_filter(8, 5);
   for (std::uint64_t key = 0; key < 200; ++key) a.insert(key), b.insert(1000 + key);
