@@ -88,6 +88,21 @@ class Quotient(Removal, PackageTest):
         self.assertGreaterEqual(len(filter), 100)
         self.assertEqual(filter.contains_many(range(len(filter))), [True] * len(filter))
 
+    def test_a_filter_that_grows_doubles(self) -> None:
+        filter = bloomery.QuotientFilter(100_000, 0.01, grow=True)
+        first = filter.size_in_bits
+        for last in 10_000, 30_000, 90_000:
+            filter.update(range(len(filter), last))
+            self.assertEqual(filter.contains_many(range(last)), [True] * last)
+            self.assertLess(sum(filter.contains_many(range(10**9, 10**9 + 100_000))), 1100)
+        self.assertEqual((filter.size_in_bits, filter.capacity), (32 * first, 100_000))
+        filter.save(self.path("g.bloom"))
+        with bloomery.open(self.path("g.bloom")) as opened:
+            self.assertIsInstance(opened, bloomery.QuotientFilter)
+        self.assertEqual(sum(filter.remove_many(range(90_000))), 90_000)
+        planned = bloomery.plan(1000, most_keys=10**6, deletes=True)
+        self.assertEqual((planned.structure, planned.layout), ("QuotientFilter", "quotient_growing"))
+
 
 class Windowed(PackageTest):
     def test_a_window_of_keys_has_the_last_keys(self) -> None:
