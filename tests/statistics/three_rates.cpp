@@ -53,9 +53,13 @@ constexpr layout_under_test row_of() {
 double variance_of_quotient(const params& p, double n) {
   return find_layout(p.layout)->slots->relative_variance(p.geometry, static_cast<std::uint64_t>(n));
 }
-constexpr layout_under_test layouts[] = {row_of<layouts::split_block>(), row_of<layouts::split_block512>(),
-                                         row_of<layouts::blocked>(),     row_of<layouts::blocked_page>(),
-                                         row_of<layouts::classic>(),     {"quotient", variance_of_quotient, 1}};
+constexpr layout_under_test layouts[] = {row_of<layouts::split_block>(),
+                                         row_of<layouts::split_block512>(),
+                                         row_of<layouts::blocked>(),
+                                         row_of<layouts::blocked_page>(),
+                                         row_of<layouts::classic>(),
+                                         {"quotient", variance_of_quotient, 1},
+                                         {"quotient_growing", variance_of_quotient, 1}};
 
 struct hash_under_test {
   std::string_view name;
