@@ -193,7 +193,8 @@ class filter_handle {
   ///     assert(open_filter("seen.layers")->contains("Madrid"));
   virtual void save(const std::string& path, const create_options& options = {});
 
-  /// Merges the keys of another filter with equal parameters into this one. @throws error incompatible, unavailable
+  /// Merges the keys of another filter with equal parameters into this one. Only the sizes of quotient filters that
+  /// grow may differ. @throws error incompatible, full, unavailable
   virtual void merge(filter_handle& other);
 
   /// Removes all keys. @throws error incompatible, not_permitted, unavailable
