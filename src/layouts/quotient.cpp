@@ -282,8 +282,8 @@ class copies_to_insert {
   bool has_room_ = true;
 };
 
-// If all fingerprints of a block were inserted before those of the next one, some blocks would be full early: their two
-// blocks would not be chosen at random. So they are inserted in rounds.
+// If all fingerprints of a block were inserted before those of the next block, the blocks would fill unevenly, and some
+// fingerprints would find no room. Each round therefore inserts the fingerprints of a few buckets of all blocks.
 constexpr unsigned rounds_of_adding = 16;
 
 // A random absent key has each fingerprint with the same probability. Those with copies in both blocks count once.
@@ -352,8 +352,7 @@ struct calls {
                        std::span<const std::uint8_t> bytes) { return full_fingerprints(W, g, bytes); },
       .copies_in = [](const geometry& g,
                       std::span<const std::uint8_t> bytes) { return static_cast<double>(used_slots(W, g, bytes)); },
-      .merge = [](const geometry& g, std::span<std::uint8_t> into,
-                  std::span<const std::uint8_t> from) { return quotient::add(W, g, into, 0, from); }};
+      .merge = nullptr};
 
   static constexpr slot_calls slots = {
       .keys_for = [](const geometry& g) { return quotient::keys_for(W, g.bits / block_bits); },

@@ -64,9 +64,9 @@ constexpr kernels::quotient_shape shape_of(unsigned width) noexcept {
   return {width, (512 - buckets) / (width + 1), buckets};
 }
 
-/// The capacity of a filter with b blocks, in keys with at most two copies each. All copies of a key
-/// are in the same two blocks, so keys with more copies fill the blocks unevenly. With one block, both blocks of a key
-/// are the same, and all slots can be used.
+/// The capacity of a filter with b blocks, in keys with at most two copies each. All copies of a key are in the same
+/// two blocks, so keys with more copies fill the blocks unevenly. With one block, both blocks of a key are the same,
+/// and all slots can be used.
 ///
 ///   b (s - 5) - 48;  s for b = 1
 std::uint64_t keys_for(unsigned width, std::uint64_t blocks) noexcept;

@@ -59,8 +59,8 @@ struct removal_calls {
   std::uint64_t (*cells_used)(const geometry& g, std::span<const std::uint8_t> bytes);
   std::uint64_t (*cells_full)(const geometry& g, std::span<const std::uint8_t> bytes);  ///< those that do not change
   double (*copies_in)(const geometry& g, std::span<const std::uint8_t> bytes);
-  /// Adds the copies of `from`. False: `into` has no room for some of them, and is changed in part.
-  bool (*merge)(const geometry& g, std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
+  /// Adds the copies of `from`. Null: slot_calls::add.
+  void (*merge)(const geometry& g, std::span<std::uint8_t> into, std::span<const std::uint8_t> from);
 };
 
 /// The place of a key in a filter with slots.

@@ -35,11 +35,8 @@ inline constexpr removal_calls removal_calls_of = {
     .cells_used = [](const geometry&, std::span<const std::uint8_t> bytes) { return L::cells_used(bytes); },
     .cells_full = [](const geometry&, std::span<const std::uint8_t> bytes) { return L::cells_full(bytes); },
     .copies_in = L::copies_in,
-    .merge =
-        [](const geometry&, std::span<std::uint8_t> into, std::span<const std::uint8_t> from) {
-          L::merge_bytes(into, from);
-          return true;
-        }};
+    .merge = [](const geometry&, std::span<std::uint8_t> into,
+                std::span<const std::uint8_t> from) { L::merge_bytes(into, from); }};
 
 /// Sliding-window filters have no occupancy: a key may be in several of the eight generations.
 inline occupancy no_occupancy(const geometry&) {
