@@ -112,9 +112,9 @@ class cleared {
 };
 
 // A quotient filter, which starts again with its first size.
-class growing_quotient : public cleared<any_filter> {
+class quotient_growing : public cleared<any_filter> {
  public:
-  explicit growing_quotient(const params& first) : cleared(any_filter(first)), first_(first) {}
+  explicit quotient_growing(const params& first) : cleared(any_filter(first)), first_(first) {}
   void empty() { filter() = any_filter(first_); }
 
  private:
@@ -425,7 +425,7 @@ void run(const options& o) {
       const params p =
           complete({.layout = name, .keys = key_kind::u64le, .capacity = o.keys, .target_fpr = target_fpr});
       return name == "quotient" ? time_inserted(name, cleared(any_filter(p)), keys, o, removals)
-                                : time_inserted(name, growing_quotient(p), keys, o, removals);
+                                : time_inserted(name, quotient_growing(p), keys, o, removals);
     });
   }
   family("scalable", [&] { return time_cleared("scalable", scalable_filter<std::uint64_t>(target_fpr), keys, o); });

@@ -4,8 +4,9 @@
 //   bloomery: users.bloom: 1,000,000 lines, 1,000,000 keys; capacity 1,000,000 keys at 0.1%: 2.01 MiB (...)
 //
 // A file appears when it is complete. Without -n, the keys of input files are counted first. Standard input, which can
-// be read only once, is kept as hashes in a temporary file until its distinct keys are counted. With --grow the hashes
-// go to the key log, and the filter is built from the log. Filters on servers are in redis_add.cpp.
+// be read only once, is kept as hashes in a temporary file until its distinct keys are counted. With --grow, but
+// without --quotient, the hashes go to the key log, and the filter is built from the log. Filters on servers are in
+// redis_add.cpp.
 #include "cli/commands/build.hpp"
 #include "app/numbers.hpp"
 #include "app/signals.hpp"
