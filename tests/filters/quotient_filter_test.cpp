@@ -111,7 +111,7 @@ TEST(QuotientFilter, HasRoomForTwoCopiesOfEachKey) {
 TEST(QuotientFilter, AMergedFilterHasTheCopiesOfBoth) {
   for (const unsigned width : {4u, 7u, 13u, 24u}) {
     const params p =
-        complete({.layout = quotient_layout(width), .keys = key_kind::u64le, .capacity = 5000, .target_fpr = 0.2});
+        complete({.layout = quotient_layout(width), .keys = key_kind::u64le, .capacity = 4000, .target_fpr = 0.2});
     any_filter a(p), b(p);
     std::map<std::uint64_t, int> copies;
     std::mt19937_64 random(width);
