@@ -7,6 +7,8 @@
 #include <bloomery/error.hpp>
 #include <bloomery/hash.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -41,6 +43,9 @@ void each_key(const key_list& keys, Work work) {
   }
 }
 
+// The longest fingerprint. In quotient filters, a cell is a block of slots.
+constexpr std::uint32_t most_cell_bits = 32;
+
 any_filter filter_of_file(const std::string& file) {
   const auto load = [&] {
     try {
@@ -53,6 +58,13 @@ any_filter filter_of_file(const std::string& file) {
     }
   };
   any_filter filter = load();
+  const params& p = filter.parameters();
+  if (cell_bits_of(p) > most_cell_bits) {
+    throw error(errc::incompatible,
+                {"the cells of this filter are too large to be shown one by one", "body",
+                 fmt::format("cells of at most {} bits", most_cell_bits),
+                 fmt::format("{}, with cells of {} bits", p.layout, cell_bits_of(p)), "open it in the view Inspect"});
+  }
   if (filter.bit_size() <= demo_session::most_bits) return filter;
   throw error(
       errc::too_large,

@@ -125,7 +125,7 @@ option growing_quotient_option(const demand& d) {
   return o;
 }
 
-[[maybe_unused]] option quotient_option(const demand& d) {
+option quotient_option(const demand& d) {
   option fixed = of_params(d, structure::quotient, complete(params_of(d, name_of(family::quotient), d.most)));
   if (!d.range()) return fixed;
   option growing = growing_quotient_option(d);
@@ -170,7 +170,7 @@ option static_option(const demand& d) {
   };
   if (!fuse::is_whole(*shortest)) add(static_structure::fuse, fuse::whole_width(*shortest));
   add(static_structure::fuse, *shortest);
-  if (sealed::has_ribbon) add(static_structure::ribbon, *shortest);
+  add(static_structure::ribbon, *shortest);
   // If one of them is smaller than a plain filter, those that are not are no choice.
   const auto is_larger = [plain = plain_bits(d)](const params& p) { return p.geometry.bits >= plain; };
   if (!std::all_of(all.begin(), all.end(), is_larger)) std::erase_if(all, is_larger);
@@ -304,10 +304,7 @@ constexpr maker makers[] = {{structure::plain, plain_option},
                             {structure::scalable, scalable_option},
                             {structure::sliding_window, sliding_window_option},
                             {structure::counting, counting_option},
-#if !defined(__EMSCRIPTEN__)  // a WebAssembly module leaves these filters out
-                            {structure::quotient, quotient_option}
-#endif
-};
+                            {structure::quotient, quotient_option}};
 
 }  // namespace
 

@@ -21,16 +21,13 @@ namespace bloomery {
 namespace {
 
 const static_calls& calls_of(static_structure structure) {
-  if (structure == static_structure::fuse) return fuse_calls;
-  if constexpr (sealed::has_ribbon) return ribbon_calls;
-  throw error(errc::invalid_argument, {"this build has no ribbon filters", "structure", "fuse", "ribbon", hint::none});
+  return structure == static_structure::fuse ? fuse_calls : ribbon_calls;
 }
 
 }  // namespace
 
 static_bytes static_build(static_structure structure, std::span<std::uint64_t> hash64s, unsigned width,
                           unsigned threads, const build_watch& watch) {
-  static_cast<void>(calls_of(structure));  // throws
   return structure == static_structure::fuse ? fuse_build(hash64s, width, threads, watch)
                                              : ribbon_build(hash64s, width, threads, watch);
 }
@@ -45,7 +42,6 @@ geometry static_geometry(static_structure structure, unsigned width, std::uint64
 
 streamed_payload static_stream(static_structure structure, const stream_source& from, unsigned width,
                                const payload_sink& to) {
-  static_cast<void>(calls_of(structure));  // throws
   return structure == static_structure::fuse ? fuse_stream(from, width, to) : ribbon_stream(from, width, to);
 }
 

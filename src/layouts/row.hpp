@@ -142,13 +142,6 @@ struct static_calls {
   bool has_absent_list;                         ///< whether no key of a second list is reported
 };
 
-/// Whether layouts with slots exist: a WebAssembly module leaves them out, so that it loads quickly.
-#if defined(__EMSCRIPTEN__)
-inline constexpr bool has_slots = false;
-#else
-inline constexpr bool has_slots = true;
-#endif
-
 struct layout_row : layout_facts {
   geometry (*geometry_for)(std::uint64_t capacity, double rate);
   void (*check)(const geometry& g);
@@ -176,7 +169,7 @@ struct layout_row : layout_facts {
 
 /// The functions of a layout with slots; null for others, and for null.
 inline const slot_calls* slots_of(const layout_row* layout) noexcept {
-  return has_slots && layout != nullptr ? layout->slots : nullptr;
+  return layout != nullptr ? layout->slots : nullptr;
 }
 
 /// The row of layout L, without `single`; instantiated in the .cpp file of each layout.

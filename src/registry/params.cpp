@@ -232,8 +232,8 @@ params complete(params wanted, preference prefer) {
     return p;
   }
   if (p.layout.empty()) choose(p, prefer);
-  if (has_slots && p.layout == name_of(family::quotient)) p.layout = smallest_quotient(p);
-  if (has_slots && p.layout == quotient_growing) start_small(p);
+  if (p.layout == name_of(family::quotient)) p.layout = smallest_quotient(p);
+  if (p.layout == quotient_growing) start_small(p);
   check_window_length(p);
   if (p.geometry == geometry{} && p.capacity == 0) p.capacity = p.window().keys();
   complete_hash(p);

@@ -234,9 +234,7 @@ layout_row row_of(unsigned width, const single_key_calls* single) {
 }  // namespace
 
 layout_row row_of_static(static_structure structure, unsigned width, const single_key_calls* single) {
-  if constexpr (sealed::has_ribbon) {
-    if (structure == static_structure::ribbon) return row_of<ribbon_calls>(width, single);
-  }
+  if (structure == static_structure::ribbon) return row_of<ribbon_calls>(width, single);
   return row_of<fuse_calls>(width, single);
 }
 

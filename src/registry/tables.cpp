@@ -169,15 +169,13 @@ std::span<const layout_row> all_layouts() noexcept {
         complete_row<layouts::sliding>(),
         complete_row<layouts::sliding64>(),
     };
-    if constexpr (has_slots) {
-      const std::vector<layout_row> quotient = quotient::rows();
-      all.insert(all.end(), quotient.begin(), quotient.end());
-    }
+    const std::vector<layout_row> quotient = quotient::rows();
+    all.insert(all.end(), quotient.begin(), quotient.end());
     for (unsigned width = 1; width <= sealed::most_width; ++width)
       all.push_back(row_of_static(static_structure::fuse, width, fuse_of(width)));
-    for (unsigned width = 1; sealed::has_ribbon && width <= sealed::most_width; ++width)
+    for (unsigned width = 1; width <= sealed::most_width; ++width)
       all.push_back(row_of_static(static_structure::ribbon, width, hashes::ribbon));
-    for (unsigned width = 1; sealed::has_ribbon && width <= sealed::most_width; ++width)
+    for (unsigned width = 1; width <= sealed::most_width; ++width)
       all.push_back(row_of_cascade(width, hashes::cascade));
     return all;
   }());

@@ -60,6 +60,9 @@ test("A filter of the page is a file for the command, and the reverse", { journe
   assert.equal(await view.ask("mallory"), "no");
   await page.getByLabel("Open a file").setInputFiles(fileOf("notes.txt", "no filter"));
   await becomes(page.getByRole("alert"), /^notes\.txt: not a bloomery/);
+  await command("build", "--quotient", "-n", "100", "-o", "quotient.bloom", { input: "alice\n" });
+  await page.getByLabel("Open a file").setInputFiles(at("quotient.bloom"));
+  await becomes(page.getByRole("alert"), /cells .* too large to be shown/);
 });
 
 test("An experiment runs in the browser, can be cancelled, and the next one starts", { limit: 60 }, async (page) => {

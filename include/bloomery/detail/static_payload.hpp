@@ -55,13 +55,6 @@ inline constexpr static_structure structure_of<fingerprint_bits<Width, Structure
 template <static_structure Structure>
 struct lookups;
 
-/// Whether this build has ribbon filters. The web page does not, to stay small.
-#if defined(__EMSCRIPTEN__)
-inline constexpr bool has_ribbon = false;
-#else
-inline constexpr bool has_ribbon = true;
-#endif
-
 inline std::uint64_t keys_in(const std::uint8_t* payload) noexcept {
   std::uint64_t keys;
   std::memcpy(&keys, payload, sizeof keys);

@@ -277,6 +277,18 @@ TEST(DemoSession, AStaticFilterIsNotEmptied) {
   EXPECT_EQ(demo_session(e.filter().file()).filter().parameters().layout, "fuse8");
 }
 
+TEST(DemoSession, AFilterWhoseCellsAreBlocksIsRefused) {
+  const std::string file =
+      file_of(bloomery::any_filter(bloomery::complete({.layout = "quotient7", .capacity = 100, .target_fpr = 0.01})));
+
+  const auto refused = error_of([&] { demo_session e(file); });
+
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code(), errc::incompatible);
+  EXPECT_EQ(refused->text().found, "quotient7, with cells of 512 bits");
+  EXPECT_EQ(refused->text().hint.words(), "open it in the view Inspect");
+}
+
 TEST(DemoSession, ANumberIsOneKeyHoweverItIsWritten) {
   demo_session e(file_of(bloomery::any_filter(
       bloomery::complete({.keys = bloomery::key_kind::u64le, .capacity = 100, .target_fpr = 0.001}))));
