@@ -297,7 +297,7 @@ typedef struct bloomery_info {
   double estimated_sigma;     /**< standard deviation of estimated_keys */
   uint64_t bits;              /**< size of the bitmap, of all layers */
   uint64_t bytes;             /**< memory, or bytes on the server */
-  uint32_t probes;            /**< bits that a key sets */
+  uint32_t probes;            /**< bits that a key sets; quotient filters: blocks that a lookup reads */
   uint32_t keys;              /**< a bloomery_key_kind */
   uint32_t capabilities;      /**< sum of BLOOMERY_CAN_INSERT and so on */
   uint32_t count_is_estimate; /**< 1: insert_count was estimated from the bits */

@@ -271,7 +271,7 @@ class sliding_window_filter {
           const window_insertions done = Layout::insert_keys(storage_.data(), params_.geometry, some, epoch,
                                                              is_new == nullptr ? nullptr : is_new + first);
           if constexpr (Storage::tracks_changes) {
-            for (std::size_t i = 0; i < count; ++i) changed(Layout::block_at(params_.geometry, some.hash(i).hash64));
+            for (std::size_t i = 0; i < count; ++i) changed(Layout::block_at(params_.geometry, some.hash64(i)));
           }
           return done;
         });

@@ -205,7 +205,7 @@ struct any_filter::impl {
       const std::uint64_t blocks = parameters.geometry.bits / target.block_bits;
       for (std::size_t i = 0; i < keys.size(); ++i) {
         if (is_new[i] == 0) continue;
-        const std::uint64_t hash64 = keys.hash(i).hash64;
+        const std::uint64_t hash64 = keys.hash64(i);
         const std::uint64_t block = target.blocks_by == block_rule::upper_half ? ((hash64 >> 32) * blocks) >> 32
                                                                                : multiply_high(hash64, blocks);
         mapped->changed(block * target.block_bits / 8);
@@ -232,7 +232,7 @@ struct any_filter::impl {
       if (mapped != nullptr) {
         mapped->changed(0);
         for (std::size_t i = 0; i < count; ++i) {
-          mapped->changed(layout->window->block_at(parameters.geometry, some.hash(i).hash64));
+          mapped->changed(layout->window->block_at(parameters.geometry, some.hash64(i)));
         }
       }
       return layout->window->insert(data, parameters.geometry, some, epoch,
@@ -246,14 +246,6 @@ struct any_filter::impl {
     if (!window) return layout->may_contain(data, parameters.geometry, keys, bitmap);
     const auto epoch = static_cast<std::uint32_t>(window->epoch(data));
     layout->window->look_up(data, parameters.geometry, keys, epoch, bitmap);
-  }
-
-  bool insert_one_specially(key_hash key) { return insert_source(hash_span::hashes({&key, 1}), nullptr) != 0; }
-
-  bool has_one_specially(key_hash key) const {
-    std::uint64_t answer = 0;
-    look_up_source(hash_span::hashes({&key, 1}), &answer);
-    return answer != 0;
   }
 
   // Checks the state of a window's generations, which came from a file. A dirty file may have an active writer.
@@ -361,53 +353,33 @@ struct any_filter::impl {
     return all_removed;
   }
 
+  // Single keys, in any_filter_keys.cpp.
+
   // Inserts a key into any filter; see takes_directly.
-  [[gnu::noinline]] bool insert_indirectly(std::string_view key) {
-    want(key_kind::bytes);
-    want_writable();
-    if (layout == nullptr) return insert_by_scheme(key);
-    if (single == nullptr) return insert_one_specially(hash_one(key));
-    return counted(single->insert_bytes(data, parameters.geometry, seed, key), [&] { return hash_one(key); });
-  }
-  [[gnu::noinline]] bool insert_indirectly(std::uint64_t key) {
-    want(key_kind::u64le);
-    want_writable();
-    if (single == nullptr) return insert_one_specially(hash_one(key));
-    return counted(single->insert_integer(data, parameters.geometry, seed, key), [&] { return hash_one(key); });
-  }
+  [[gnu::noinline]] bool insert_indirectly(std::string_view key);
+  [[gnu::noinline]] bool insert_indirectly(std::uint64_t key);
 
   // Looks up a key in any filter; see finds_directly.
-  [[gnu::noinline]] bool find_indirectly(std::string_view key) const {
-    want(key_kind::bytes);
-    if (layout == nullptr) return has_by_scheme(key);
-    if (is_special) return has_one_specially(hash_one(key));
-    return single->has_bytes(data, parameters.geometry, seed, key);
-  }
-  [[gnu::noinline]] bool find_indirectly(std::uint64_t key) const {
-    want(key_kind::u64le);
-    if (is_special) return has_one_specially(hash_one(key));
-    return single->has_integer(data, parameters.geometry, seed, key);
-  }
+  [[gnu::noinline]] bool find_indirectly(std::string_view key) const;
+  [[gnu::noinline]] bool find_indirectly(std::uint64_t key) const;
+
+  // Removes a copy of a key from any filter. Layouts with remove_hash() are not changed in mapped files, so no page is
+  // marked as changed.
+  template <class Key>
+  removal remove_one(const Key& key);
+
+  // For filters without functions for single keys.
+  template <class Key>
+  bool insert_one_specially(Key key);
+  template <class Key>
+  bool has_one_specially(Key key) const;
 
   // Called after one key was inserted. `hash_it` computes its hash if needed.
   template <class HashIt>
-  bool counted(bool is_new, HashIt hash_it) {
-    if (!is_new && removals == nullptr) return false;
-    ++inserted();
-    if (mapped != nullptr) {
-      const key_hash key = hash_it();
-      const std::uint8_t fresh = 1;
-      on_inserted(hash_span::hashes({&key, 1}), &fresh);
-    }
-    return is_new;
-  }
+  bool counted(bool is_new, HashIt hash_it);
 
-  template <class Key>
-  key_hash hash_one(Key key) const {
-    key_hash result;
-    hash_keys(*hash, seed, std::span<const Key>(&key, 1), &result);
-    return result;
-  }
+  key_hash hash_one(std::string_view key) const { return hash->of_one_bytes(seed, key); }
+  key_hash hash_one(std::uint64_t key) const { return hash->of_one_integer(seed, key); }
 
   bool insert_by_scheme(std::string_view key) {
     std::array<std::uint64_t, max_probes> cells;

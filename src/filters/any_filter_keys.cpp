@@ -8,6 +8,82 @@
 
 namespace bloomery {
 
+// ---- single keys ----
+
+template <class Key>
+bool any_filter::impl::insert_one_specially(Key key) {
+  bool is_new = false;
+  if (layout->insert_hash != nullptr && layout->insert_hash(data, parameters.geometry, hash_one(key).hash64, is_new)) {
+    ++inserted();
+    return is_new;
+  }
+  const key_hash hashed = hash_one(key);  // of a filter without this function, or one without room: it grows or throws
+  return insert_source(hash_span::hashes({&hashed, 1}), nullptr) != 0;
+}
+
+template <class HashIt>
+bool any_filter::impl::counted(bool is_new, HashIt hash_it) {
+  if (!is_new && removals == nullptr) return false;
+  ++inserted();
+  if (mapped != nullptr) {
+    const key_hash key = hash_it();
+    const std::uint8_t fresh = 1;
+    on_inserted(hash_span::hashes({&key, 1}), &fresh);
+  }
+  return is_new;
+}
+
+bool any_filter::impl::insert_indirectly(std::string_view key) {
+  want(key_kind::bytes);
+  want_writable();
+  if (layout == nullptr) return insert_by_scheme(key);
+  if (single == nullptr) return insert_one_specially(key);
+  return counted(single->insert_bytes(data, parameters.geometry, seed, key), [&] { return hash_one(key); });
+}
+
+bool any_filter::impl::insert_indirectly(std::uint64_t key) {
+  want(key_kind::u64le);
+  want_writable();
+  if (single == nullptr) return insert_one_specially(key);
+  return counted(single->insert_integer(data, parameters.geometry, seed, key), [&] { return hash_one(key); });
+}
+
+template <class Key>
+bool any_filter::impl::has_one_specially(Key key) const {
+  if (layout->has_hash != nullptr && unverified == nullptr)
+    return layout->has_hash(data, parameters.geometry, hash_one(key).hash64);
+  const key_hash hashed = hash_one(key);
+  std::uint64_t answer = 0;
+  look_up_source(hash_span::hashes({&hashed, 1}), &answer);
+  return answer != 0;
+}
+
+bool any_filter::impl::find_indirectly(std::string_view key) const {
+  want(key_kind::bytes);
+  if (layout == nullptr) return has_by_scheme(key);
+  if (is_special) return has_one_specially(key);
+  return single->has_bytes(data, parameters.geometry, seed, key);
+}
+
+bool any_filter::impl::find_indirectly(std::uint64_t key) const {
+  want(key_kind::u64le);
+  if (is_special) return has_one_specially(key);
+  return single->has_integer(data, parameters.geometry, seed, key);
+}
+
+template <class Key>
+removal any_filter::impl::remove_one(const Key& key) {
+  const key_span one{std::span(&key, 1)};
+  if (layout == nullptr || layout->remove_hash == nullptr)
+    return remove(one, {}) == 1 ? removal::removed : removal::not_found;
+  want(one);
+  want_writable();
+  const bool is_there = layout->remove_hash(data, parameters.geometry, hash_one(key).hash64);
+  const removal result = is_there ? removal::removed : removal::not_found;
+  count_removal(*counts, result);
+  return result;
+}
+
 bool any_filter::insert(std::string_view key) {
   impl& b = *impl_;
   if (b.takes_directly != key_kind::bytes) return b.insert_indirectly(key);
@@ -61,15 +137,9 @@ std::uint64_t any_filter::insert_all(key_span keys, unsigned threads) {
   return impl_->insert_all(keys.size(), fill, threads);
 }
 
-removal any_filter::remove(std::string_view key) {
-  const std::span<const std::string_view> one(&key, 1);
-  return impl_->remove(one, {}) == 1 ? removal::removed : removal::not_found;
-}
+removal any_filter::remove(std::string_view key) { return impl_->remove_one(key); }
 
-removal any_filter::remove(std::uint64_t key) {
-  const std::span<const std::uint64_t> one(&key, 1);
-  return impl_->remove(one, {}) == 1 ? removal::removed : removal::not_found;
-}
+removal any_filter::remove(std::uint64_t key) { return impl_->remove_one(key); }
 
 std::uint64_t any_filter::remove(key_span keys, std::span<removal> results) { return impl_->remove(keys, results); }
 

@@ -1,4 +1,5 @@
-// Kernels for AVX-512 (F, DQ, BW, VL): one 512-bit register is a block of split_block512 or two blocks of split_block.
+// Kernels for AVX-512 (F, CD, DQ, BW, VL): one register of 512 bits is a block of split_block512 or two blocks of
+// split_block.
 //
 //   stage            eight keys at a time: hash, choice and block number in vectors
 //   split_block512   choice --copy x8--> >> 16 + 6 j --> 1 rotated by that (modulo 64) --> mask; one test
@@ -406,11 +407,12 @@ struct fill_ops : plain_fill {
 };
 
 constexpr const char* name_of_set = "avx512";
-constexpr const char* needs_of_set = "avx512f avx512dq avx512bw avx512vl avx2 bmi1 bmi2 popcnt";
+constexpr const char* needs_of_set = "avx512f avx512cd avx512dq avx512bw avx512vl avx2 bmi1 bmi2 popcnt";
 bool supported() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx2") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
 }  // namespace

@@ -130,6 +130,10 @@ const kernels::kernel_set& chosen_kernels() noexcept {
 }
 
 void hash64s_of(const hash_span& keys, std::uint64_t* hash64s) noexcept {
+  if (keys.size() == 1) {  // faster than a batch of one
+    hash64s[0] = keys.hash64(0);
+    return;
+  }
   chosen_kernels().hash64s(kernel_keys(keys), hash64s);
 }
 
@@ -146,12 +150,17 @@ kernels::ribbon_combine kernels::chosen_ribbon_combine() {
 }
 
 const kernels::quotient_kernel& kernels::chosen_quotient() {
+  static const quotient_kernel& chosen = []() -> const quotient_kernel& {
+    [[maybe_unused]] const std::string_view name = chosen_kernels().name;
 #if defined(__x86_64__)
-  const std::string_view chosen = chosen_kernels().name;
-  if (chosen == "avx512") return quotient_avx512;
-  if (chosen == "avx2") return quotient_bmi2;
+    if (name == "avx512") return quotient_avx512;
+    if (name == "avx2") return quotient_avx2;
+#elif defined(__aarch64__)
+    if (name == "neon") return quotient_neon;
 #endif
-  return quotient_plain;
+    return quotient_plain;
+  }();
+  return chosen;
 }
 
 std::string kernel_name() { return chosen_kernels().name; }

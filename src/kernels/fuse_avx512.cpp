@@ -10,12 +10,6 @@ namespace {
 
 constexpr int lanes = 8;
 
-// (x * factor) >> 64 for factors below 2^32.
-BLOOMERY_TARGET inline __m512i scaled(__m512i x, __m512i factor) {
-  const __m512i low = _mm512_srli_epi64(_mm512_mul_epu32(x, factor), 32);
-  return _mm512_srli_epi64(_mm512_add_epi64(_mm512_mul_epu32(_mm512_srli_epi64(x, 32), factor), low), 32);
-}
-
 // The partitions of eight keys.
 struct partitions_of_keys {
   __m512i seed, first, starts, segment;

@@ -1,4 +1,5 @@
-// Operations on quotient filters for AVX-512: a block is one register, in which all marks and slots move together.
+// Operations on quotient filters for AVX-512. The slots of eight keys are found at a time (quotient_eight.inc.hpp). To
+// insert or remove a slot, a block is one register, in which all marks and slots move together.
 #include "kernels/avx512_common.hpp"
 #include "layouts/quotient_operations.hpp"
 
@@ -40,14 +41,13 @@ BLOOMERY_TARGET inline __m512i chosen(__m512i mask, __m512i then, __m512i otherw
   return _mm512_ternarylogic_epi64(mask, then, otherwise, 0xCA);
 }
 
-BLOOMERY_TARGET inline void insert_slot(std::uint8_t* block, const quotient_shape& shape, unsigned mark, unsigned bit,
+BLOOMERY_TARGET inline void insert_slot(std::uint8_t* block, const quotient_masks& masks, unsigned mark, unsigned bit,
                                         std::uint32_t remainder) {
-  const __m512i empty = _mm512_andnot_si512(ones_from(shape.buckets), _mm512_set1_epi64(-1));
-  const __m512i all_slots = ones_from(shape.marks()), slots = ones_from(bit);
-  const __m512i marks = _mm512_andnot_si512(all_slots, ones_from(mark));
+  const __m512i empty = _mm512_loadu_si512(masks.empty), slots = ones_from(bit);
+  const __m512i marks = _mm512_and_si512(ones_from(mark), _mm512_loadu_si512(masks.marks));
   const __m512i x = _mm512_xor_si512(_mm512_loadu_si512(block), empty);
   __m512i result = chosen(marks, moved_up(_mm512_and_si512(x, marks), 1), x);
-  result = chosen(slots, moved_up(_mm512_and_si512(x, slots), shape.width), result);
+  result = chosen(slots, moved_up(_mm512_and_si512(x, slots), masks.shape.width), result);
   const __m512i place = place_in_lanes(bit);
   const __m512i value = copies(remainder);
   const __m512i low = _mm512_sllv_epi64(value, place);
@@ -56,19 +56,22 @@ BLOOMERY_TARGET inline void insert_slot(std::uint8_t* block, const quotient_shap
   _mm512_storeu_si512(block, _mm512_xor_si512(result, empty));
 }
 
-BLOOMERY_TARGET inline void remove_slot(std::uint8_t* block, const quotient_shape& shape, unsigned mark, unsigned bit) {
-  const __m512i empty = _mm512_andnot_si512(ones_from(shape.buckets), _mm512_set1_epi64(-1));
-  const __m512i all_slots = ones_from(shape.marks());
-  const __m512i marks = _mm512_andnot_si512(all_slots, ones_from(mark));
+BLOOMERY_TARGET inline void remove_slot(std::uint8_t* block, const quotient_masks& masks, unsigned mark, unsigned bit) {
+  const __m512i empty = _mm512_loadu_si512(masks.empty), all_marks = _mm512_loadu_si512(masks.marks);
+  const __m512i marks = _mm512_and_si512(ones_from(mark), all_marks);
   const __m512i x = _mm512_xor_si512(_mm512_loadu_si512(block), empty);
-  __m512i result = chosen(marks, moved_down(_mm512_andnot_si512(all_slots, x), 1), x);
-  result = chosen(ones_from(bit), moved_down(x, shape.width), result);
+  __m512i result = chosen(marks, moved_down(_mm512_and_si512(x, all_marks), 1), x);
+  result = chosen(ones_from(bit), moved_down(x, masks.shape.width), result);
   _mm512_storeu_si512(block, _mm512_xor_si512(result, empty));
 }
 
+#include "kernels/quotient_eight.inc.hpp"
+
 }  // namespace
 
-constexpr quotient_kernel quotient_avx512 = {insert_keys, look_up_keys, remove_keys};
+constexpr quotient_kernel quotient_avx512 = {insert_keys<inserting_eight, each_eight<inserting_eight>>,
+                                             look_up_keys<looking_up_eight, each_eight<looking_up_eight>>, look_up_key,
+                                             remove_keys<removing_eight, each_eight<removing_eight>>};
 
 }  // namespace bloomery::kernels
 #endif

@@ -73,7 +73,7 @@ void has_batch(const std::uint8_t* payload, const hash_span& keys, std::uint64_t
   for (std::size_t word = 0; word < (keys.size() + 63) / 64; ++word) {
     for (std::uint64_t left = bitmap[word]; left != 0; left &= left - 1) {
       const auto bit = static_cast<unsigned>(std::countr_zero(left));
-      if (!second_has(second, keys.hash(64 * word + bit).hash64)) bitmap[word] &= ~(std::uint64_t{1} << bit);
+      if (!second_has(second, keys.hash64(64 * word + bit))) bitmap[word] &= ~(std::uint64_t{1} << bit);
     }
   }
 }

@@ -29,7 +29,7 @@ using fuse_lookup = void (*)(const fuse_cells& at, const std::uint64_t* hash64s,
 /// In plain C++ (src/layouts/fuse.cpp).
 extern const fuse_lookup fuse_lookup_plain;
 
-/// For AVX-512 (F, DQ, BW, VL), the features of the kernel set avx512. Null on other architectures.
+/// For AVX-512 (F, CD, DQ, BW, VL), the features of the kernel set avx512. Null on other architectures.
 extern const fuse_lookup fuse_lookup_avx512;
 
 /// The function for the chosen kernel set.

@@ -31,7 +31,7 @@ inline unsigned place_of_one(std::uint64_t x, unsigned rank) {
   sums = (sums & 0x3333333333333333) + (sums >> 2 & 0x3333333333333333);
   sums = ((sums + (sums >> 4)) & 0x0F0F0F0F0F0F0F0F) * in_each_byte;
   const std::uint64_t above_rank = ((sums | 0x80 * in_each_byte) - (rank + 1) * in_each_byte) & 0x80 * in_each_byte;
-  const auto first = static_cast<unsigned>(std::countr_zero(above_rank)) / 8 * 8;
+  const auto first = static_cast<unsigned>(std::countr_zero(above_rank)) & 56;
   rank -= static_cast<unsigned>(sums << 8 >> first & 0xFF);
   std::uint64_t byte = x >> first & 0xFF;
   for (; rank > 0; --rank) byte &= byte - 1;
@@ -39,11 +39,57 @@ inline unsigned place_of_one(std::uint64_t x, unsigned rank) {
 }
 
 #include "layouts/quotient_block.inc.hpp"
-#include "layouts/quotient_slots.inc.hpp"
+
+inline void insert_slot(std::uint8_t* block, const quotient_masks& masks, unsigned mark, unsigned bit,
+                        std::uint32_t remainder) {
+  std::uint64_t words[quotient_block_words];
+  __builtin_memcpy(words, block, sizeof words);
+  std::uint64_t moved = 0;  // the bit that the word below loses
+  for (unsigned i = mark / 64; i < quotient_marks_words; ++i) {
+    const std::uint64_t all = masks.marks[i], empty = masks.empty[i];
+    const std::uint64_t marks = (words[i] ^ empty) & all;
+    const std::uint64_t kept = marks & lower_ones(mark, i);
+    words[i] = (words[i] & ~all) | (((kept | (marks ^ kept) << 1 | moved) ^ empty) & all);
+    moved = marks >> 63;
+  }
+  const unsigned at = bit / 64, shift = bit % 64, width = masks.shape.width;
+  for (unsigned i = quotient_block_words - 1; i > at + 1; --i)
+    words[i] = words[i] << width | words[i - 1] >> (64 - width);
+  const std::uint64_t kept = words[at] & lower_ones(shift);
+  const std::uint64_t above = words[at] ^ kept;
+  words[at] = kept | above << width | std::uint64_t{remainder} << shift;
+  if (at + 1 < quotient_block_words) {
+    words[at + 1] = words[at + 1] << width | above >> (64 - width);
+    if (shift + width > 64) words[at + 1] |= remainder >> (64 - shift);  // the slot is in two words
+  }
+  __builtin_memcpy(block, words, sizeof words);
+}
+
+inline void remove_slot(std::uint8_t* block, const quotient_masks& masks, unsigned mark, unsigned bit) {
+  std::uint64_t words[quotient_block_words + 1];
+  __builtin_memcpy(words, block, 8 * quotient_block_words);
+  words[quotient_block_words] = 0;
+  const unsigned at = bit / 64, width = masks.shape.width;
+  for (unsigned i = at; i < quotient_block_words; ++i) {
+    const std::uint64_t moved = words[i] >> width | words[i + 1] << (64 - width);
+    const std::uint64_t kept = lower_ones(bit, i);
+    words[i] = (words[i] & kept) | (moved & ~kept);
+  }
+  std::uint64_t marks[quotient_marks_words + 1] = {};
+  for (unsigned i = 0; i < quotient_marks_words; ++i) marks[i] = (words[i] ^ masks.empty[i]) & masks.marks[i];
+  for (unsigned i = mark / 64; i < quotient_marks_words; ++i) {
+    const std::uint64_t moved = marks[i] >> 1 | marks[i + 1] << 63;
+    const std::uint64_t kept = lower_ones(mark, i);
+    const std::uint64_t changed = (marks[i] & kept) | (moved & ~kept);
+    words[i] = (words[i] & ~masks.marks[i]) | ((changed ^ masks.empty[i]) & masks.marks[i]);
+  }
+  __builtin_memcpy(block, words, 8 * quotient_block_words);
+}
 
 }  // namespace
 
-constexpr quotient_kernel quotient_plain = {insert_keys, look_up_keys, remove_keys};
+constexpr quotient_kernel quotient_plain = {insert_keys<inserting>, look_up_keys<looking_up>, look_up_key,
+                                            remove_keys<removing>};
 
 }  // namespace kernels
 
@@ -77,6 +123,13 @@ constexpr auto made_names(std::index_sequence<I...>) {
 
 constexpr auto names = made_names(std::make_index_sequence<most_width - least_width + 1>());
 
+template <std::size_t... I>
+constexpr auto made_masks(std::index_sequence<I...>) {
+  return std::array{kernels::quotient_masks(shape_of(least_width + I))...};
+}
+
+constexpr auto all_masks = made_masks(std::make_index_sequence<most_width - least_width + 1>());
+
 constexpr const char* name_of(unsigned width) { return names[width - least_width].data(); }
 
 // M: the number of fingerprints that keys may have.
@@ -86,7 +139,7 @@ double fingerprints(unsigned width, std::uint64_t blocks) {
 
 // Kernels take a non-const pointer for lookups, too, but do not write.
 quotient_blocks blocks_in(unsigned width, const std::uint8_t* bytes, const geometry& g) {
-  return {const_cast<std::uint8_t*>(bytes), g.bits / block_bits, shape_of(width), g.bits > near_bits};
+  return {const_cast<std::uint8_t*>(bytes), g.bits / block_bits, masks_of(width), g.bits > near_bits};
 }
 
 // Calls work(hash64s, first, count) for the keys from `first` on, until it returns false.
@@ -137,6 +190,19 @@ std::uint64_t remove(unsigned width, std::uint8_t* bytes, const geometry& g, con
   return all_removed;
 }
 
+bool insert_hash(const quotient_blocks& at, std::uint64_t hash64, bool& is_new) {
+  std::uint64_t all_new = 0;
+  const bool has_room = kernels::chosen_quotient().insert(at, &hash64, 1, nullptr, all_new) == 1;
+  is_new = all_new != 0;
+  return has_room;
+}
+
+bool remove_hash(const quotient_blocks& at, std::uint64_t hash64) {
+  std::uint8_t is_removed = 0;
+  kernels::chosen_quotient().remove(at, &hash64, 1, &is_removed);
+  return is_removed != 0;
+}
+
 // A fingerprint that is in a block, and its number of copies there.
 struct group_of_copies {
   unsigned bucket;
@@ -146,16 +212,16 @@ struct group_of_copies {
 };
 
 bool is_in_second(const group_of_copies& group, const quotient_shape& shape) {
-  return (group.value & kernels::second_bit(shape)) != 0;
+  return (group.value & shape.second()) != 0;
 }
 
 // The value in the other block.
 std::uint32_t value_in_other(const group_of_copies& group, const quotient_shape& shape) {
-  return group.value ^ kernels::second_bit(shape);
+  return group.value ^ shape.second();
 }
 
 std::uint64_t tag_of(const group_of_copies& group, const quotient_shape& shape) {
-  return std::uint64_t{group.bucket} << (shape.width - 1) | (group.value & ~kernels::second_bit(shape));
+  return std::uint64_t{group.bucket} << (shape.width - 1) | (group.value & ~shape.second());
 }
 
 // Some of the buckets of a block.
@@ -168,16 +234,21 @@ constexpr bucket_range all_buckets = {0, buckets};
 // Calls work(block, groups) for each block, with the distinct fingerprints in these buckets.
 template <class Work>
 void each_block(const quotient_blocks& at, bucket_range range, Work work) {
-  const kernels::block_masks masks(at.shape);
+  const quotient_shape& shape = at.masks.shape;
   std::vector<group_of_copies> groups;
   for (std::uint64_t block = 0; block < at.count; ++block) {
     groups.clear();
-    const kernels::block_view view(kernels::bytes_of(at, block), masks);
-    const unsigned end = view.used() == 0 ? 0 : range.end;
-    for (unsigned bucket = range.begin; bucket < end; ++bucket) {
-      const kernels::run_of_slots run = view.run_of(bucket);
+    const kernels::block_view view(kernels::bytes_of(at, block), at.masks);
+    if (view.used() == 0) {
+      work(block, groups);
+      continue;
+    }
+    unsigned mark = range.begin == 0 ? 0 : view.run_of(range.begin - 1).end_mark + 1;
+    for (unsigned bucket = range.begin; bucket < range.end && mark < shape.marks(); ++bucket, ++mark) {
       const std::size_t first = groups.size();
-      for (unsigned slot = run.first; slot < run.end; ++slot) {
+      for (; mark < shape.marks() && !view.ends_at(mark); ++mark) {
+        const unsigned slot = mark - bucket;
+        if (slot >= shape.slots) continue;  // in a block that no filter writes
         group_of_copies group{bucket, view.value(slot), 0, 1};
         const auto same = std::find_if(groups.begin() + static_cast<std::ptrdiff_t>(first), groups.end(),
                                        [&](const group_of_copies& g) { return g.value == group.value; });
@@ -185,7 +256,7 @@ void each_block(const quotient_blocks& at, bucket_range range, Work work) {
           ++same->copies;
           continue;
         }
-        group.other = kernels::other_block(tag_of(group, at.shape), block, at.count);
+        group.other = kernels::other_block(tag_of(group, shape), block, at.count);
         groups.push_back(group);
       }
     }
@@ -193,9 +264,8 @@ void each_block(const quotient_blocks& at, bucket_range range, Work work) {
   }
 }
 
-unsigned copies_in_block(const quotient_blocks& at, const kernels::block_masks& masks, std::uint64_t block,
-                         unsigned bucket, std::uint32_t value) {
-  const kernels::block_view view(kernels::bytes_of(at, block), masks);
+unsigned copies_in_block(const quotient_blocks& at, std::uint64_t block, unsigned bucket, std::uint32_t value) {
+  const kernels::block_view view(kernels::bytes_of(at, block), at.masks);
   return view.find(view.run_of(bucket), value).count;
 }
 
@@ -204,24 +274,22 @@ void prefetch_others(const quotient_blocks& at, const std::vector<group_of_copie
   for (const group_of_copies& group : groups) __builtin_prefetch(kernels::bytes_of(at, group.other), 0, 3);
 }
 
-unsigned copies_in_other(const quotient_blocks& at, const kernels::block_masks& masks, const group_of_copies& group) {
-  return copies_in_block(at, masks, group.other, group.bucket, value_in_other(group, at.shape));
+unsigned copies_in_other(const quotient_blocks& at, const group_of_copies& group) {
+  return copies_in_block(at, group.other, group.bucket, value_in_other(group, at.masks.shape));
 }
 
 std::uint64_t used_slots(unsigned width, const geometry& g, std::span<const std::uint8_t> bytes) {
   const quotient_blocks at = blocks_in(width, bytes.data(), g);
-  const kernels::block_masks masks(at.shape);
   std::uint64_t used = 0;
   for (std::uint64_t block = 0; block < at.count; ++block)
-    used += kernels::block_view(kernels::bytes_of(at, block), masks).used();
+    used += kernels::block_view(kernels::bytes_of(at, block), at.masks).used();
   return used;
 }
 
 bool is_valid(unsigned width, const geometry& g, std::span<const std::uint8_t> bytes) {
   const quotient_blocks at = blocks_in(width, bytes.data(), g);
-  const kernels::block_masks masks(at.shape);
   for (std::uint64_t block = 0; block < at.count; ++block) {
-    if (!kernels::block_view(kernels::bytes_of(at, block), masks).is_valid()) return false;
+    if (!kernels::block_view(kernels::bytes_of(at, block), at.masks).is_valid()) return false;
   }
   return true;
 }
@@ -229,58 +297,17 @@ bool is_valid(unsigned width, const geometry& g, std::span<const std::uint8_t> b
 // Fingerprints with the maximum number of copies.
 std::uint64_t full_fingerprints(unsigned width, const geometry& g, std::span<const std::uint8_t> bytes) {
   const quotient_blocks at = blocks_in(width, bytes.data(), g);
-  const kernels::block_masks masks(at.shape);
   std::uint64_t full = 0;
   each_block(at, all_buckets, [&](std::uint64_t, const std::vector<group_of_copies>& groups) {
     prefetch_others(at, groups);
     for (const group_of_copies& group : groups) {
       // Counted in the block that has more of the copies, of which the maximum is odd.
       if (group.copies * 2 < kernels::quotient_most_copies) continue;
-      full += group.copies + copies_in_other(at, masks, group) >= kernels::quotient_most_copies;
+      full += group.copies + copies_in_other(at, group) >= kernels::quotient_most_copies;
     }
   });
   return full;
 }
-
-// Fingerprints of another filter that are inserted in order, while their blocks are being prefetched.
-class copies_to_insert {
- public:
-  explicit copies_to_insert(const quotient_blocks& to) : to_(to), masks_(to.shape) {}
-
-  void add(const kernels::place_of_key& place, unsigned copies) {
-    waiting_[size_++] = {place, copies};
-    if (to_.fetch) {
-      __builtin_prefetch(kernels::bytes_of(to_, place.first), 1, 3);
-      __builtin_prefetch(kernels::bytes_of(to_, place.second), 1, 3);
-    }
-    if (size_ == waiting_.size()) insert();
-  }
-
-  // Inserts the rest. False: some of all had no room.
-  bool finish() {
-    insert();
-    return has_room_;
-  }
-
- private:
-  struct copies_of_one {
-    kernels::place_of_key place;
-    unsigned copies;
-  };
-
-  void insert() {
-    for (const copies_of_one& one : std::span(waiting_).first(std::exchange(size_, 0))) {
-      for (unsigned i = 0; i < one.copies && has_room_; ++i)
-        has_room_ = kernels::insert_one(to_, masks_, one.place) != kernels::insertion::no_room;
-    }
-  }
-
-  const quotient_blocks& to_;
-  kernels::block_masks masks_;
-  std::array<copies_of_one, 32> waiting_;
-  std::size_t size_ = 0;
-  bool has_room_ = true;
-};
 
 // If all fingerprints of a block were inserted before those of the next block, the blocks would fill unevenly, and some
 // fingerprints would find no room. Each round therefore inserts the fingerprints of a few buckets of all blocks.
@@ -289,12 +316,11 @@ constexpr unsigned rounds_of_adding = 16;
 // A random absent key has each fingerprint with the same probability. Those with copies in both blocks count once.
 cell_scan_result scan(unsigned width, const geometry& g, const byte_slice& all) {
   const quotient_blocks at = blocks_in(width, all.bytes.data(), g);
-  const kernels::block_masks masks(at.shape);
   std::uint64_t present = 0;
   each_block(at, all_buckets, [&](std::uint64_t, const std::vector<group_of_copies>& groups) {
     prefetch_others(at, groups);
     for (const group_of_copies& group : groups)
-      present += is_in_second(group, at.shape) && copies_in_other(at, masks, group) > 0 ? 0 : 1;
+      present += is_in_second(group, at.masks.shape) && copies_in_other(at, group) > 0 ? 0 : 1;
   });
   return {used_slots(width, g, all.bytes), static_cast<long double>(present) / fingerprints(width, at.count), 0};
 }
@@ -332,12 +358,13 @@ double relative_variance(unsigned width, std::uint64_t blocks, std::uint64_t key
 
 slot_lookup find(unsigned width, const std::uint8_t* bytes, const geometry& g, std::uint64_t hash64) {
   const quotient_blocks at = blocks_in(width, bytes, g);
-  const kernels::block_masks masks(at.shape);
   const kernels::place_of_key key = kernels::place_of(hash64, at);
-  slot_lookup result{key.bucket, key.in_first, {}};
-  result.blocks.push_back({key.first, copies_in_block(at, masks, key.first, key.bucket, key.in_first)});
-  if (key.second != key.first)
-    result.blocks.push_back({key.second, copies_in_block(at, masks, key.second, key.bucket, key.in_second)});
+  slot_lookup result{key.bucket, key.values[0], {}};
+  for (const unsigned i : {0U, 1U}) {
+    const std::uint64_t block = key.blocks[i];
+    if (i == 1 && block == key.blocks[0]) break;
+    result.blocks.push_back({block, copies_in_block(at, block, key.bucket, key.values[i])});
+  }
   return result;
 }
 
@@ -358,11 +385,7 @@ struct calls {
       .keys_for = [](const geometry& g) { return quotient::keys_for(W, g.bits / block_bits); },
       .insert = [](std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint8_t* is_new,
                    std::uint64_t& all_new) { return insert(W, bytes, g, keys, is_new, all_new); },
-      .used_in_block =
-          [](const std::uint8_t* block) {
-            const kernels::block_masks masks(shape_of(W));
-            return kernels::block_view(block, masks).used();
-          },
+      .used_in_block = [](const std::uint8_t* block) { return kernels::block_view(block, masks_of(W)).used(); },
       .is_valid = [](const geometry& g,
                      std::span<const std::uint8_t> bytes) { return quotient::is_valid(W, g, bytes); },
       .relative_variance = [](const geometry& g,
@@ -394,11 +417,20 @@ layout_row row_of_width() {
   };
   row.cells = [](const geometry& g, key_hash hash, std::uint64_t* out) {
     const kernels::place_of_key key = kernels::place_of(hash.hash64, blocks_in(W, nullptr, g));
-    out[0] = key.first;
-    out[1] = key.second;
+    out[0] = key.blocks[0];
+    out[1] = key.blocks[1];
   };
   row.may_contain = [](const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint64_t* bitmap) {
     look_up(W, bytes, g, keys, bitmap);
+  };
+  row.has_hash = [](const std::uint8_t* bytes, const geometry& g, std::uint64_t hash64) {
+    return kernels::chosen_quotient().has_one(blocks_in(W, bytes, g), hash64);
+  };
+  row.insert_hash = [](std::uint8_t* bytes, const geometry& g, std::uint64_t hash64, bool& is_new) {
+    return insert_hash(blocks_in(W, bytes, g), hash64, is_new);
+  };
+  row.remove_hash = [](std::uint8_t* bytes, const geometry& g, std::uint64_t hash64) {
+    return remove_hash(blocks_in(W, bytes, g), hash64);
   };
   row.occupancy = [](const geometry& g) { return occupancy{1, g.bits, 0, g.probes}; };
   row.scan_cells = [](const geometry& g, const byte_slice& all, const block_counters&) { return scan(W, g, all); };
@@ -414,6 +446,8 @@ std::vector<layout_row> rows_of(std::index_sequence<I...>) {
 
 }  // namespace
 
+const kernels::quotient_masks& masks_of(unsigned width) noexcept { return all_masks[width - least_width]; }
+
 std::uint64_t keys_for(unsigned width, std::uint64_t blocks) noexcept {
   const unsigned slots = shape_of(width).slots;
   if (blocks == 1) return slots;
@@ -425,23 +459,39 @@ double rate(unsigned width, std::uint64_t blocks, std::uint64_t keys) noexcept {
   return -std::expm1(static_cast<double>(keys) * std::log1p(-1 / fingerprints(width, blocks)));
 }
 
+std::uint64_t hash_of(std::uint64_t fingerprint, std::uint64_t all_fingerprints) noexcept {
+  __extension__ using wide = unsigned __int128;
+  return static_cast<std::uint64_t>(((wide{fingerprint} << 64) + all_fingerprints - 1) / all_fingerprints);
+}
+
 bool add(unsigned width, const geometry& g, std::span<std::uint8_t> into, unsigned doublings,
          std::span<const std::uint8_t> from_bytes) {
   const quotient_blocks to = blocks_in(width, into.data(), g);
   const quotient_blocks from = blocks_in(width + doublings, from_bytes.data(), {g.bits >> doublings, g.probes});
-  const std::uint64_t tags = to.shape.tags();  // from.shape.tags() is 2^doublings times as many
-  copies_to_insert copies(to);
+  const quotient_shape& shape = from.masks.shape;
+  std::array<std::uint64_t, batch> hash64s;
+  std::size_t waiting = 0;
+  std::uint64_t all_new = 0;
+  bool has_room = true;
+  const auto insert_waiting = [&] {
+    const std::size_t count = std::exchange(waiting, 0);
+    has_room = has_room && kernels::chosen_quotient().insert(to, hash64s.data(), count, nullptr, all_new) == count;
+  };
   constexpr unsigned some = buckets / rounds_of_adding;
   for (unsigned bucket = 0; bucket < buckets; bucket += some) {
     each_block(from, {bucket, bucket + some}, [&](std::uint64_t block, const std::vector<group_of_copies>& groups) {
       for (const group_of_copies& group : groups) {
-        const std::uint64_t first = is_in_second(group, from.shape) ? group.other : block;
-        const std::uint64_t tag = tag_of(group, from.shape);
-        copies.add(kernels::place_of_tag((first << doublings) + tag / tags, tag % tags, to), group.copies);
+        const std::uint64_t first = is_in_second(group, shape) ? group.other : block;
+        const std::uint64_t hash64 = hash_of(first * shape.tags() + tag_of(group, shape), from.count * shape.tags());
+        for (unsigned i = 0; i < group.copies; ++i) {
+          hash64s[waiting++] = hash64;
+          if (waiting == batch) insert_waiting();
+        }
       }
     });
   }
-  return copies.finish();
+  insert_waiting();
+  return has_room;
 }
 
 std::vector<layout_row> rows() { return rows_of(std::make_index_sequence<most_width - least_width + 1>()); }

@@ -64,6 +64,9 @@ constexpr kernels::quotient_shape shape_of(unsigned width) noexcept {
   return {width, (512 - buckets) / (width + 1), buckets};
 }
 
+/// The constants of a width, in static storage. Requires least_width <= width <= most_width.
+const kernels::quotient_masks& masks_of(unsigned width) noexcept;
+
 /// The capacity of a filter with b blocks, in keys with at most two copies each. All copies of a key are in the same
 /// two blocks, so keys with more copies fill the blocks unevenly. With one block, both blocks of a key are the same,
 /// and all slots can be used.
@@ -76,6 +79,11 @@ std::uint64_t keys_for(unsigned width, std::uint64_t blocks) noexcept;
 ///
 ///   1 - (1 - 1 / M)^n
 double rate(unsigned width, std::uint64_t blocks, std::uint64_t keys) noexcept;
+
+/// The lowest hash64 with a fingerprint f, of M. Requires f < M <= 2^60.
+///
+///   f 2^64 / M, rounded up
+std::uint64_t hash_of(std::uint64_t fingerprint, std::uint64_t all_fingerprints) noexcept;
 
 /// Adds the fingerprints of another filter, which has 2^-doublings times as many blocks and slots that are longer by
 /// `doublings` bits. False: both blocks of a fingerprint are full; `into` has some of the fingerprints.

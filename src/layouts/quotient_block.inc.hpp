@@ -1,6 +1,6 @@
 // The blocks of a quotient filter (layouts/quotient.hpp describes them), and the operations on batches of keys.
 // Included within the unnamed namespace of each implementation, which defines BLOOMERY_TARGET and the functions that
-// are declared first.
+// are only declared here.
 
 // The number of ones of a word.
 unsigned ones_in(std::uint64_t x);
@@ -8,27 +8,10 @@ unsigned ones_in(std::uint64_t x);
 // The place of the one of a word that has `rank` ones below it. Requires rank < ones_in(x).
 unsigned place_of_one(std::uint64_t x, unsigned rank);
 
-// Moves the marks of a block from number `mark` on up by one place, and the slots from bit `bit` on by one slot. Writes
-// a zero and the remainder to the places that become free.
-void insert_slot(std::uint8_t* block, const quotient_shape& shape, unsigned mark, unsigned bit,
-                 std::uint32_t remainder);
-
-// The reverse: removes the mark and the slot.
-void remove_slot(std::uint8_t* block, const quotient_shape& shape, unsigned mark, unsigned bit);
-
 #include "layouts/arithmetic.inc.hpp"
 
-// Ones in the lower `bits` places. Requires bits < 64.
-BLOOMERY_TARGET inline std::uint64_t lower_ones(unsigned bits) { return (std::uint64_t{1} << bits) - 1; }
-
-// The same for word number `word` of many, where `bits` counts from the first word.
-BLOOMERY_TARGET inline std::uint64_t lower_ones(unsigned bits, unsigned word) {
-  if (bits >= 64 * (word + 1)) return ~std::uint64_t{0};
-  return bits <= 64 * word ? 0 : lower_ones(bits - 64 * word);
-}
-
-// The bit of a slot that is set if its block is the second one of the key.
-BLOOMERY_TARGET inline std::uint32_t second_bit(const quotient_shape& s) { return std::uint32_t{1} << (s.width - 1); }
+// The number of zeros above the highest one of a word, which is not 0.
+BLOOMERY_TARGET inline unsigned zeros_above(std::uint64_t x) { return static_cast<unsigned>(__builtin_clzll(x)); }
 
 // d - block (mod blocks), where d depends on the tag: applied twice, it gives the first block again.
 BLOOMERY_TARGET inline std::uint64_t other_block(std::uint64_t tag, std::uint64_t block, std::uint64_t blocks) {
@@ -36,18 +19,13 @@ BLOOMERY_TARGET inline std::uint64_t other_block(std::uint64_t tag, std::uint64_
   return d >= block ? d - block : d + (blocks - block);
 }
 
-// Masks that all blocks of a shape share.
-struct block_masks {
-  BLOOMERY_TARGET explicit block_masks(const quotient_shape& s) : shape(s) {
-    for (unsigned i = 0; i < quotient_marks_words; ++i) {
-      marks[i] = lower_ones(s.marks(), i);
-      empty[i] = lower_ones(s.buckets, i);
-    }
-  }
-  quotient_shape shape;
-  std::uint64_t marks[quotient_marks_words];
-  std::uint64_t empty[quotient_marks_words];  // the marks of an empty block, which is stored as zeros
-};
+// Moves the marks of a block from number `mark` on up by one place, and the slots from bit `bit` on by one slot. Writes
+// a zero and the remainder to the places that become free.
+void insert_slot(std::uint8_t* block, const quotient_masks& masks, unsigned mark, unsigned bit,
+                 std::uint32_t remainder);
+
+// The reverse: removes the mark and the slot.
+void remove_slot(std::uint8_t* block, const quotient_masks& masks, unsigned mark, unsigned bit);
 
 // The slots of a bucket, and the place of the one that ends it.
 struct run_of_slots {
@@ -59,32 +37,47 @@ struct run_of_slots {
 // A view of a block. Any bytes are allowed: those that no filter writes give some answers, but no access outside.
 class block_view {
  public:
-  BLOOMERY_TARGET block_view(const std::uint8_t* at, const block_masks& masks) : at_(at), masks_(masks) {
-    __builtin_memcpy(marks_, at, sizeof marks_);
-    for (unsigned i = 0; i < quotient_marks_words; ++i) marks_[i] = (marks_[i] ^ masks.empty[i]) & masks.marks[i];
+  BLOOMERY_TARGET block_view(const std::uint8_t* at, const quotient_masks& masks) : at_(at), masks_(masks) {
+    std::uint64_t words[quotient_marks_words];
+    __builtin_memcpy(words, at, sizeof words);
+    for (unsigned i = 0; i < quotient_marks_words; ++i) marks_[i + 1] = (words[i] ^ masks.empty[i]) & masks.marks[i];
   }
 
   // The number of used slots: the last one of the marks ends the last bucket, and each zero before it is a slot.
   BLOOMERY_TARGET unsigned used() const {
-    const unsigned marks = after_one_below(masks_.shape.marks());
-    return marks > masks_.shape.buckets ? marks - masks_.shape.buckets : 0;
+    const unsigned ends = 64 * quotient_marks_words - zeros_above_all();
+    return ends > masks_.shape.buckets ? ends - masks_.shape.buckets : 0;
   }
 
   // Whether each bucket ends, as in blocks that a filter writes.
   BLOOMERY_TARGET bool is_valid() const {
     unsigned ones = 0;
-    for (const std::uint64_t word : marks_) ones += ones_in(word);
+    for (unsigned i = 0; i < quotient_marks_words; ++i) ones += ones_in(marks_[i + 1]);
     return ones == masks_.shape.buckets;
   }
 
+  // Whether this mark ends a bucket; the marks before it are slots of this bucket, or end other ones.
+  BLOOMERY_TARGET bool ends_at(unsigned mark) const { return (marks_[mark / 64 + 1] >> mark % 64 & 1) != 0; }
+
+  // The word with the mark that ends the bucket is chosen by its index. For all but two or three buckets of a block, it
+  // also has the mark that ends the bucket before.
   BLOOMERY_TARGET run_of_slots run_of(unsigned bucket) const {
-    const unsigned end_mark = place_of_mark(bucket);
-    const unsigned length = end_mark - after_one_below(end_mark);
-    const unsigned end = end_mark - bucket < masks_.shape.slots ? end_mark - bucket : masks_.shape.slots;
-    return {end_mark, end > length ? end - length : 0, end};
+    static_assert(quotient_marks_words == 3);
+    const unsigned in_first = ones_in(marks_[1]), in_second = ones_in(marks_[2]);
+    const unsigned ones_below[] = {0, in_first, in_first + in_second};
+    const unsigned word = (bucket >= ones_below[1] ? 1 : 0) + (bucket >= ones_below[2] ? 1 : 0);
+    const unsigned rank = bucket - ones_below[word];
+    const std::uint64_t marks = marks_[word + 1];
+    if (rank >= ones_in(marks)) [[unlikely]]
+      return rare_run(at_, masks_, bucket, masks_.shape.marks());
+    const unsigned place = place_of_one(marks, rank);
+    const std::uint64_t below = marks & lower_ones(place);
+    if (below == 0) [[unlikely]]
+      return rare_run(at_, masks_, bucket, 64 * word + place);
+    return run_at(bucket, 64 * word + place, place - 64 + zeros_above(below));
   }
 
-  BLOOMERY_TARGET unsigned bit_of(unsigned slot) const { return masks_.shape.marks() + slot * masks_.shape.width; }
+  BLOOMERY_TARGET unsigned bit_of(unsigned slot) const { return masks_.slots_begin + slot * masks_.shape.width; }
 
   // The slots of a run with this value: their number and the first bit of the first of them.
   struct matches {
@@ -92,13 +85,17 @@ class block_view {
     unsigned bit = 0;
   };
   BLOOMERY_TARGET matches find(const run_of_slots& run, std::uint32_t wanted) const {
-    matches found;
-    for (unsigned slot = run.first; slot < run.end; ++slot) {
-      if (value(slot) != wanted) continue;
-      if (found.count == 0) found.bit = bit_of(slot);
-      ++found.count;
-    }
-    return found;
+    const matches found = find_in_word(run.first, run.end, wanted);
+    const unsigned next = run.first + masks_.slots_of_word;
+    if (next >= run.end) [[likely]]
+      return found;
+    return found_from(at_, masks_, next, run.end, wanted, found);
+  }
+
+  // Whether the first slots of a run have this value; `are_all` becomes false if there are further ones.
+  BLOOMERY_TARGET bool is_in_first(const run_of_slots& run, std::uint32_t wanted, bool& are_all) const {
+    are_all &= run.end - run.first <= masks_.slots_of_word;
+    return equal_in_word(run.first, run.end, wanted) != 0;
   }
 
   // Requires slot < slots.
@@ -107,100 +104,139 @@ class block_view {
   }
 
  private:
-  // At least 57 bits of the block from this one on, or all that follow.
+  // At least 57 bits of the block from this one on, or all that follow; any bits if none do.
   BLOOMERY_TARGET std::uint64_t bits_from(unsigned bit) const {
     constexpr unsigned last_byte = 8 * (quotient_block_words - 1);
     const unsigned byte = bit / 8 < last_byte ? bit / 8 : last_byte;
     std::uint64_t word;
     __builtin_memcpy(&word, at_ + byte, sizeof word);
-    return word >> (bit - 8 * byte);
+    return word >> ((bit - 8 * byte) % 64);
   }
 
-  // The place of the one that has `rank` ones below it; the number of marks if there is none.
-  BLOOMERY_TARGET unsigned place_of_mark(unsigned rank) const {
-    for (unsigned i = 0; i < quotient_marks_words; ++i) {
-      const unsigned here = ones_in(marks_[i]);
-      if (rank < here) return 64 * i + place_of_one(marks_[i], rank);
-      rank -= here;
+  // Compares a value with the slots from this one on that fit into a word, all at once: most runs are so short that
+  // branches would be mispredicted. The result has the highest bit of each equal slot.
+  BLOOMERY_TARGET std::uint64_t equal_in_word(unsigned slot, unsigned end, std::uint32_t wanted) const {
+    const unsigned slots = end - slot < masks_.slots_of_word ? end - slot : masks_.slots_of_word;
+    // Equal slots are those without a one: adding ones to the other bits carries into the highest one if any is set.
+    const std::uint64_t differences = bits_from(bit_of(slot)) ^ wanted * masks_.lowest;
+    const std::uint64_t carried = (differences & ~masks_.highest) + masks_.carries;
+    return ~(differences | carried) & masks_.highest & lower_ones(slots * masks_.shape.width);
+  }
+
+  BLOOMERY_TARGET matches find_in_word(unsigned slot, unsigned end, std::uint32_t wanted) const {
+    const std::uint64_t equal = equal_in_word(slot, end, wanted);
+    const auto highest_of_first = static_cast<unsigned>(__builtin_ctzll(equal | std::uint64_t{1} << 63));
+    return {ones_in(equal), bit_of(slot) + highest_of_first + 1 - masks_.shape.width};
+  }
+
+  BLOOMERY_TARGET run_of_slots run_at(unsigned bucket, unsigned end_mark, unsigned length) const {
+    const unsigned end = end_mark - bucket < masks_.shape.slots ? end_mark - bucket : masks_.shape.slots;
+    return {end_mark, end > length ? end - length : 0, end};
+  }
+
+  // Rare cases. These functions are not inlined and read the block again, so that callers can keep it in registers.
+
+  [[gnu::noinline, gnu::cold]] BLOOMERY_TARGET static run_of_slots rare_run(const std::uint8_t* at,
+                                                                            const quotient_masks& masks,
+                                                                            unsigned bucket, unsigned end_mark) {
+    const block_view block(at, masks);
+    unsigned word = end_mark / 64 + 1;
+    std::uint64_t below = block.marks_[word] & lower_ones(end_mark % 64);
+    while (below == 0) below = block.marks_[--word];
+    return block.run_at(bucket, end_mark, end_mark - (64 * word - zeros_above(below)));
+  }
+
+  [[gnu::noinline, gnu::cold]] BLOOMERY_TARGET static matches found_from(const std::uint8_t* at,
+                                                                         const quotient_masks& masks, unsigned slot,
+                                                                         unsigned end, std::uint32_t wanted,
+                                                                         matches found) {
+    const block_view block(at, masks);
+    for (; slot < end; slot += masks.slots_of_word) {
+      const matches more = block.find_in_word(slot, end, wanted);
+      if (found.count == 0) found.bit = more.bit;
+      found.count += more.count;
     }
-    return masks_.shape.marks();
+    return found;
   }
 
-  // The place after the highest one below `place`; 0 if there is none.
-  BLOOMERY_TARGET unsigned after_one_below(unsigned place) const {
-    unsigned i = place / 64;
-    std::uint64_t below = i < quotient_marks_words ? marks_[i] & lower_ones(place % 64) : 0;
-    while (below == 0 && i > 0) below = marks_[--i];
-    return below == 0 ? 0 : 64 * i + 64 - static_cast<unsigned>(__builtin_clzll(below));
+  BLOOMERY_TARGET unsigned zeros_above_all() const {
+    const unsigned word = (marks_[3] != 0 ? 1 : 0) + ((marks_[3] | marks_[2]) != 0 ? 1 : 0);
+    return 64 * (quotient_marks_words - 1 - word) + zeros_above(marks_[word + 1] | 1);
   }
 
   const std::uint8_t* at_;
-  const block_masks& masks_;
-  std::uint64_t marks_[quotient_marks_words];
+  const quotient_masks& masks_;
+  std::uint64_t marks_[quotient_marks_words + 1] = {~std::uint64_t{0}};  // the first word is below all marks
 };
 
 // The two blocks of a key, which may be equal, its bucket in both, and the values of its slots in the first and in the
 // second one.
 struct place_of_key {
-  std::uint64_t first, second;
+  std::uint64_t blocks[2];
   unsigned bucket;
-  std::uint32_t in_first, in_second;
+  std::uint32_t values[2];
 };
-
-// The place of the fingerprint with this first block and this tag.
-BLOOMERY_TARGET inline place_of_key place_of_tag(std::uint64_t first, std::uint64_t tag, const quotient_blocks& at) {
-  const unsigned bits = at.shape.width - 1;
-  const auto remainder = static_cast<std::uint32_t>(tag & lower_ones(bits));
-  return {first, other_block(tag, first, at.count), static_cast<unsigned>(tag >> bits), remainder,
-          remainder | second_bit(at.shape)};
-}
 
 BLOOMERY_TARGET inline place_of_key place_of(std::uint64_t hash64, const quotient_blocks& at) {
   const std::uint64_t first = high_product(hash64, at.count), rest = hash64 * at.count;
-  return place_of_tag(first, high_product(rest, at.shape.tags()), at);
+  const std::uint64_t tag = high_product(rest, at.masks.tags);
+  const std::uint32_t remainder = static_cast<std::uint32_t>(tag) & (at.masks.second - 1);
+  return {{first, other_block(tag, first, at.count)},
+          static_cast<unsigned>(tag >> (at.masks.shape.width - 1)),
+          {remainder, remainder | at.masks.second}};
 }
 
 BLOOMERY_TARGET inline std::uint8_t* bytes_of(const quotient_blocks& at, std::uint64_t block) {
   return at.bytes + 8 * quotient_block_words * block;
 }
 
+// The blocks of a key and its slots in them. Which block has a slot, or receives one, is random: both are searched, and
+// one is chosen by its index, because a branch would be mispredicted for half of the keys. Always part of its callers,
+// which do not use all of it: with fewer instructions, the processor loads the blocks of the next key earlier.
+struct slots_of_key {
+  BLOOMERY_TARGET [[gnu::always_inline]] slots_of_key(const quotient_blocks& at, const place_of_key& key)
+      : blocks{block_view(bytes_of(at, key.blocks[0]), at.masks), block_view(bytes_of(at, key.blocks[1]), at.masks)},
+        runs{blocks[0].run_of(key.bucket), blocks[1].run_of(key.bucket)},
+        found{blocks[0].find(runs[0], key.values[0]), blocks[1].find(runs[1], key.values[1])} {}
+
+  BLOOMERY_TARGET unsigned copies() const { return found[0].count + found[1].count; }
+
+  block_view blocks[2];
+  run_of_slots runs[2];
+  block_view::matches found[2];
+};
+
 enum class insertion { is_new, is_copy, no_room };
 
 // Inserts a copy into the block with more free slots.
-BLOOMERY_TARGET inline insertion insert_one(const quotient_blocks& at, const block_masks& masks,
-                                            const place_of_key& key) {
-  const block_view first(bytes_of(at, key.first), masks), second(bytes_of(at, key.second), masks);
-  const run_of_slots in_first = first.run_of(key.bucket), in_second = second.run_of(key.bucket);
-  const unsigned copies = first.find(in_first, key.in_first).count + second.find(in_second, key.in_second).count;
+BLOOMERY_TARGET inline insertion insert_one(const quotient_blocks& at, const place_of_key& key) {
+  const slots_of_key of_key(at, key);
+  const unsigned copies = of_key.copies();
   if (copies >= quotient_most_copies) return insertion::is_copy;
-  const unsigned used_first = first.used(), used_second = second.used();
-  const bool to_second = used_second < used_first;
-  if ((to_second ? used_second : used_first) >= at.shape.slots) return insertion::no_room;
-  const run_of_slots& run = to_second ? in_second : in_first;
-  if (run.end >= at.shape.slots) return insertion::no_room;  // a block that no filter writes
-  insert_slot(bytes_of(at, to_second ? key.second : key.first), at.shape, run.end_mark, first.bit_of(run.end),
-              to_second ? key.in_second : key.in_first);
+  const unsigned used[2] = {of_key.blocks[0].used(), of_key.blocks[1].used()};
+  const unsigned to = used[1] < used[0] ? 1 : 0;
+  const run_of_slots& run = of_key.runs[to];
+  if (used[to] >= at.masks.shape.slots || run.end >= at.masks.shape.slots) return insertion::no_room;
+  insert_slot(bytes_of(at, key.blocks[to]), at.masks, run.end_mark, of_key.blocks[0].bit_of(run.end), key.values[to]);
   return copies == 0 ? insertion::is_new : insertion::is_copy;
 }
 
-BLOOMERY_TARGET inline bool has_one(const quotient_blocks& at, const block_masks& masks, const place_of_key& key) {
-  const block_view first(bytes_of(at, key.first), masks);
-  if (first.find(first.run_of(key.bucket), key.in_first).count > 0) return true;
-  const block_view second(bytes_of(at, key.second), masks);
-  return second.find(second.run_of(key.bucket), key.in_second).count > 0;
+BLOOMERY_TARGET inline bool has_one(const quotient_blocks& at, const place_of_key& key) {
+  const block_view first(bytes_of(at, key.blocks[0]), at.masks), second(bytes_of(at, key.blocks[1]), at.masks);
+  const run_of_slots runs[2] = {first.run_of(key.bucket), second.run_of(key.bucket)};
+  bool are_all = true;
+  const bool is_in[2] = {first.is_in_first(runs[0], key.values[0], are_all),
+                         second.is_in_first(runs[1], key.values[1], are_all)};
+  return are_all ? is_in[0] | is_in[1] : slots_of_key(at, key).copies() > 0;
 }
 
 // Removes a copy, unless the key has the maximum number: further ones were not counted. False: the key is absent.
-BLOOMERY_TARGET inline bool remove_one(const quotient_blocks& at, const block_masks& masks, const place_of_key& key) {
-  const block_view first(bytes_of(at, key.first), masks), second(bytes_of(at, key.second), masks);
-  const run_of_slots in_first = first.run_of(key.bucket), in_second = second.run_of(key.bucket);
-  const block_view::matches of_first = first.find(in_first, key.in_first);
-  const block_view::matches of_second = second.find(in_second, key.in_second);
-  if (of_first.count + of_second.count == 0) return false;
-  if (of_first.count + of_second.count >= quotient_most_copies) return true;
-  const bool from_first = of_first.count > 0;
-  remove_slot(bytes_of(at, from_first ? key.first : key.second), at.shape,
-              (from_first ? in_first : in_second).end_mark - 1, (from_first ? of_first : of_second).bit);
+BLOOMERY_TARGET inline bool remove_one(const quotient_blocks& at, const place_of_key& key) {
+  const slots_of_key of_key(at, key);
+  if (of_key.copies() == 0) return false;
+  if (of_key.copies() >= quotient_most_copies) return true;
+  const unsigned from = of_key.found[0].count > 0 ? 0 : 1;
+  remove_slot(bytes_of(at, key.blocks[from]), at.masks, of_key.runs[from].end_mark - 1, of_key.found[from].bit);
   return true;
 }
 
@@ -213,8 +249,8 @@ struct staged_keys {
     for (std::size_t i = 0; i < size; ++i) {
       places[i] = place_of(hash64s[i], at);
       if (!at.fetch) continue;
-      __builtin_prefetch(bytes_of(at, places[i].first), 0, 3);
-      __builtin_prefetch(bytes_of(at, places[i].second), 0, 3);
+      __builtin_prefetch(bytes_of(at, places[i].blocks[0]), 0, 3);
+      __builtin_prefetch(bytes_of(at, places[i].blocks[1]), 0, 3);
     }
   }
 
@@ -227,6 +263,7 @@ struct staged_keys {
 template <class Work>
 BLOOMERY_TARGET inline std::size_t each_place(const quotient_blocks& at, const std::uint64_t* hash64s,
                                               std::size_t count, Work& work) {
+  if (count == 1) return work.one(0, place_of(hash64s[0], at)) ? 1 : 0;
   staged_keys groups[2];
   groups[0].stage(at, hash64s, count);
   for (std::size_t from = 0, turn = 0; from < count; from += staged_keys::group, turn = 1 - turn) {
@@ -241,7 +278,7 @@ BLOOMERY_TARGET inline std::size_t each_place(const quotient_blocks& at, const s
 
 struct inserting {
   BLOOMERY_TARGET bool one(std::size_t i, const place_of_key& key) {
-    const insertion result = insert_one(at, masks, key);
+    const insertion result = insert_one(at, key);
     if (result == insertion::no_room) return false;
     const bool fresh = result == insertion::is_new;
     if (is_new != nullptr) is_new[i] = fresh ? 1 : 0;
@@ -249,7 +286,6 @@ struct inserting {
     return true;
   }
   const quotient_blocks& at;
-  const block_masks& masks;
   std::uint8_t* is_new;
   std::uint64_t all_new;
 };
@@ -257,43 +293,46 @@ struct inserting {
 struct looking_up {
   BLOOMERY_TARGET bool one(std::size_t i, const place_of_key& key) {
     if (i % 64 == 0) bitmap[i / 64] = 0;
-    bitmap[i / 64] |= std::uint64_t{has_one(at, masks, key)} << (i % 64);
+    bitmap[i / 64] |= std::uint64_t{has_one(at, key)} << (i % 64);
     return true;
   }
   const quotient_blocks& at;
-  const block_masks& masks;
   std::uint64_t* bitmap;
 };
 
 struct removing {
   BLOOMERY_TARGET bool one(std::size_t i, const place_of_key& key) {
-    removed[i] = remove_one(at, masks, key) ? 1 : 0;
+    removed[i] = remove_one(at, key) ? 1 : 0;
     return true;
   }
   const quotient_blocks& at;
-  const block_masks& masks;
   std::uint8_t* removed;
 };
 
+// The operations of a kernel, by one of the works above, or by a work and a loop for several keys at once.
+template <class Work, auto each = each_place<Work>>
 BLOOMERY_TARGET std::size_t insert_keys(const quotient_blocks& at, const std::uint64_t* hash64s, std::size_t count,
                                         std::uint8_t* is_new, std::uint64_t& all_new) noexcept {
-  const block_masks masks(at.shape);
-  inserting work{at, masks, is_new, 0};
-  const std::size_t inserted = each_place(at, hash64s, count, work);
+  Work work{at, is_new, 0};
+  const std::size_t inserted = each(at, hash64s, count, work);
   all_new += work.all_new;
   return inserted;
 }
 
+template <class Work, auto each = each_place<Work>>
 BLOOMERY_TARGET void look_up_keys(const quotient_blocks& at, const std::uint64_t* hash64s, std::size_t count,
                                   std::uint64_t* bitmap) noexcept {
-  const block_masks masks(at.shape);
-  looking_up work{at, masks, bitmap};
-  each_place(at, hash64s, count, work);
+  Work work{at, bitmap};
+  each(at, hash64s, count, work);
 }
 
+BLOOMERY_TARGET bool look_up_key(const quotient_blocks& at, std::uint64_t hash64) noexcept {
+  return has_one(at, place_of(hash64, at));
+}
+
+template <class Work, auto each = each_place<Work>>
 BLOOMERY_TARGET void remove_keys(const quotient_blocks& at, const std::uint64_t* hash64s, std::size_t count,
                                  std::uint8_t* removed) noexcept {
-  const block_masks masks(at.shape);
-  removing work{at, masks, removed};
-  each_place(at, hash64s, count, work);
+  Work work{at, removed};
+  each(at, hash64s, count, work);
 }

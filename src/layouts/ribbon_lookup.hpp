@@ -26,7 +26,7 @@ using ribbon_combine = void (*)(const std::uint8_t* payload, unsigned width, con
 /// In plain C++ (src/layouts/ribbon.cpp).
 extern const ribbon_combine ribbon_combine_plain;
 
-/// For AVX-512 (F, DQ, BW, VL), the features of the kernel set avx512. Null on other architectures.
+/// For AVX-512 (F, CD, DQ, BW, VL), the features of the kernel set avx512. Null on other architectures.
 extern const ribbon_combine ribbon_combine_avx512;
 
 /// The function for the chosen kernel set.

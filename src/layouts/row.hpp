@@ -151,8 +151,16 @@ struct layout_row : layout_facts {
   /// Null: slot_calls::insert or window_calls::insert, or keys cannot be inserted.
   std::uint64_t (*insert)(std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint8_t* is_new);
   void (*may_contain)(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::uint64_t* bitmap);
-  /// One per hash, in the order of hash_rows(); set by the registry. Null: single keys are batches of one.
+  /// One per hash, in the order of hash_rows(); set by the registry. Null: the next three functions.
   const single_key_calls* single;
+
+  /// Functions for a key in memory, of which hash64 is given. Null: a batch of one.
+  bool (*has_hash)(const std::uint8_t* bytes, const geometry& g, std::uint64_t hash64);
+  /// False: there is no room for the key.
+  bool (*insert_hash)(std::uint8_t* bytes, const geometry& g, std::uint64_t hash64, bool& is_new);
+  /// False: the key is absent.
+  bool (*remove_hash)(std::uint8_t* bytes, const geometry& g, std::uint64_t hash64);
+
   bulk_target (*bulk)(std::uint8_t* bytes, const geometry& g);  ///< null: keys cannot be partitioned by block
   bloomery::occupancy (*occupancy)(const geometry& g);
   /// Sliding-window, static and quotient filters require the slice of all bytes.

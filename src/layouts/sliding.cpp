@@ -37,7 +37,7 @@ struct key_group {
   void take(const std::uint8_t* bytes, const geometry& g, const hash_span& keys, std::size_t first, bool far) noexcept {
     size = std::min(fetched_together, keys.size() - first);
     for (std::size_t i = 0; i < size; ++i) {
-      hash64s[i] = keys.hash(first + i).hash64;
+      hash64s[i] = keys.hash64(first + i);
       at[i] = blocks::block_at(g, hash64s[i]);
       if (!far) continue;
       // Most cache lines of a block contain a cell of the key. Determining which costs more than prefetching all.

@@ -18,7 +18,7 @@ inline constexpr std::uint64_t window_step = 0xD1342543DE82EF95;
 using sliding_positions = void (*)(const std::uint64_t* hash64s, std::size_t count, std::uint32_t cells,
                                    std::uint32_t probes, std::uint16_t* positions) noexcept;
 
-/// For AVX-512 (F, DQ, BW, VL), the features of the kernel set avx512. Null on other architectures.
+/// For AVX-512 (F, CD, DQ, BW, VL), the features of the kernel set avx512. Null on other architectures.
 extern const sliding_positions sliding_positions_avx512;
 
 /// The function of the chosen kernel set, or null.

@@ -91,6 +91,11 @@ void hash_with(const hash_seed& seed, std::span<const Key> keys, key_hash* out) 
   bloomery::hash_each(with_seed<Hash>(seed), keys, out);
 }
 
+template <class Hash, class Key>
+key_hash hash_one_with(const hash_seed& seed, Key key) {
+  return with_seed<Hash>(seed)(key);
+}
+
 template <class Hash>
 void hash64_with(const hash_seed& seed, std::span<const std::string_view> keys, std::uint64_t* out,
                  const detail::block_prefetch& blocks) {
@@ -106,6 +111,8 @@ constexpr hash_row row_of_hash() {
                nullptr,
                hash_with<Hash, std::uint64_t>,
                nullptr,
+               hash_one_with<Hash, std::uint64_t>,
+               nullptr,
                std::same_as<Hash, siphash>,
                std::same_as<Hash, mix>,
                std::same_as<Hash, identity>};
@@ -113,6 +120,7 @@ constexpr hash_row row_of_hash() {
   if constexpr (hash_of<Hash, std::string_view>) {
     row.takes_bytes = true;
     row.of_bytes = hash_with<Hash, std::string_view>;
+    row.of_one_bytes = hash_one_with<Hash, std::string_view>;
   }
   if constexpr (std::same_as<Hash, xxh3_64>) row.hash64_of_bytes = hash64_with<Hash>;
   return row;

@@ -38,6 +38,8 @@ struct hash_row {
   bool takes_bytes;         ///< false: integer keys only
   void (*of_bytes)(const hash_seed& seed, std::span<const std::string_view> keys, key_hash* out);
   void (*of_integers)(const hash_seed& seed, std::span<const std::uint64_t> keys, key_hash* out);
+  key_hash (*of_one_bytes)(const hash_seed& seed, std::string_view key);  ///< null unless takes_bytes
+  key_hash (*of_one_integer)(const hash_seed& seed, std::uint64_t key);
   /// hash64 alone. Prefetches the block of each key unless `blocks` is empty. Null: the hash has no such function.
   void (*hash64_of_bytes)(const hash_seed& seed, std::span<const std::string_view> keys, std::uint64_t* out,
                           const detail::block_prefetch& blocks);

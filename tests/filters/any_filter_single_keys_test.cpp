@@ -4,11 +4,13 @@
 
 #include "support/errors.hpp"
 #include "support/files.hpp"
+#include "support/test.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -63,6 +65,38 @@ TEST(SingleKeysOfAnyFilter, EqualABatchInMemoryAndInAFile) {
   }
 }
 
+TEST(SingleKeysOfAnyFilter, EqualABatchInAQuotientFilter) {
+  any_filter single(described("quotient")), batch(described("quotient"));
+  expect_the_same_as_a_batch(single, batch);
+
+  std::vector<std::string> texts = some_texts();
+  texts.emplace_back("absent");
+  std::vector<removal> results(texts.size());
+  EXPECT_EQ(batch.remove(texts, results), 500);
+  for (std::size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(single.remove(texts[i]), results[i]) << i;
+  EXPECT_EQ(single.to_bytes(), batch.to_bytes());  // with the number of refused removals
+  EXPECT_EQ(single.insert_count(), 0);
+  EXPECT_EQ(code_of([&] { single.insert(std::uint64_t{1}); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { single.remove(std::uint64_t{1}); }), errc::incompatible);
+  EXPECT_EQ(code_of([&] { (void)single.may_contain(std::uint64_t{1}); }), errc::incompatible);
+}
+
+TEST(SingleKeysOfAnyFilter, EqualABatchInAQuotientFilterThatGrowsUntilItIsFull) {
+  const params p =
+      complete({.layout = "quotient_growing", .keys = key_kind::u64le, .capacity = 10'000, .target_fpr = 0.01});
+  any_filter single(p), batch(p);
+  std::vector<std::uint64_t> keys(15'000);
+  std::iota(keys.begin(), keys.end(), std::uint64_t{0});
+  std::vector<std::uint8_t> is_new(keys.size());
+  EXPECT_ERROR(batch.insert(keys, is_new), errc::full, "the filter is full");
+  const std::uint64_t done = batch.insert_count();
+  ASSERT_GT(done, 10'000u);
+
+  for (std::uint64_t key = 0; key < done; ++key) ASSERT_EQ(single.insert(key), is_new[key] != 0) << key;
+  EXPECT_ERROR(single.insert(done), errc::full, "the filter is full");
+  EXPECT_EQ(single.to_bytes(), batch.to_bytes());
+}
+
 TEST(SingleKeysOfAnyFilter, EqualABatchInAScheme) {
   const params p = complete({.scheme = "guava", .capacity = 500, .target_fpr = 0.01});
   any_filter single(p), batch(p);
@@ -97,6 +131,20 @@ TEST(SingleKeysOfAnyFilter, AreNotInsertedIntoAFileThatWasOpenedForReading) {
 
   EXPECT_EQ(code_of([&] { for_reading.insert(std::string_view("one")); }), errc::not_permitted);
   EXPECT_FALSE(for_reading.may_contain("one"));
+}
+
+TEST(SingleKeysOfAnyFilter, AreNotRemovedFromAFileThatWasOpenedForReading) {
+  const scratch_folder folder;
+  for (const char* layout : {"counting", "quotient"}) {
+    any_filter filter(described(layout));
+    filter.insert("one");
+    filter.save(folder / layout);
+    any_filter for_reading = any_filter::open(folder / layout);
+
+    EXPECT_EQ(code_of([&] { for_reading.remove("one"); }), errc::not_permitted) << layout;
+    EXPECT_EQ(code_of([&] { for_reading.insert("two"); }), errc::not_permitted) << layout;
+    EXPECT_TRUE(for_reading.may_contain("one")) << layout;
+  }
 }
 
 }  // namespace

@@ -14,7 +14,10 @@ TEST(HashSpan, GivesTheHashesItWasMadeOf) {
 
   ASSERT_EQ(source.size(), 3u);
   EXPECT_EQ(source.form(), hash_span::kind::hashes);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(source.hash(i), hashes[i]);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(source.hash(i), hashes[i]);
+    EXPECT_EQ(source.hash64(i), hashes[i].hash64);
+  }
   EXPECT_EQ(hash_span::hashes({}).size(), 0u);
 }
 
@@ -25,7 +28,10 @@ TEST(HashSpan, GivesHash64sWithoutTheHighBits) {
 
   ASSERT_EQ(source.size(), 3u);
   EXPECT_EQ(source.form(), hash_span::kind::hash64s);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(source.hash(i), (key_hash{hash64s[i], 0}));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(source.hash(i), (key_hash{hash64s[i], 0}));
+    EXPECT_EQ(source.hash64(i), hash64s[i]);
+  }
 }
 
 TEST(HashSpan, HashesIntegersAsTheirHashDoes) {
@@ -35,7 +41,10 @@ TEST(HashSpan, HashesIntegersAsTheirHashDoes) {
 
     ASSERT_EQ(source.size(), keys.size());
     EXPECT_EQ(source.form(), hash_span::kind::mixed);
-    for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(source.hash(i), mix(seed)(keys[i]));
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      EXPECT_EQ(source.hash(i), mix(seed)(keys[i]));
+      EXPECT_EQ(source.hash64(i), mix(seed)(keys[i]).hash64);
+    }
   }
 }
 
@@ -50,7 +59,10 @@ TEST(HashSpan, HasPartsOfTheSameForm) {
 
         ASSERT_EQ(part.size(), count);
         ASSERT_EQ(part.form(), whole.form());
-        for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(part.hash(i), whole.hash(first + i));
+        for (std::size_t i = 0; i < count; ++i) {
+          ASSERT_EQ(part.hash(i), whole.hash(first + i));
+          ASSERT_EQ(part.hash64(i), whole.hash64(first + i));
+        }
       }
     }
   }

@@ -14,8 +14,7 @@
 #include "support/fenced.hpp"
 #include "support/long_tests.hpp"
 #include "support/test.hpp"
-
-#include <sys/mman.h>
+#include "support/vast_memory.hpp"
 
 #include <cerrno>
 #include <tuple>
@@ -285,28 +284,6 @@ TEST_P(KernelBatch, MissesAKeyThatLacksAnyOneOfItsBits) {
 }
 
 // ---- more blocks than 32 bits can number ----------------------------------------------------------------------------
-
-// Address space that takes memory only where it is written.
-class vast_memory {
- public:
-  explicit vast_memory(std::uint64_t bytes)
-      : bytes_(bytes),
-        begin_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
-    if (granted()) ::madvise(begin_, bytes_, MADV_NOHUGEPAGE);
-  }
-  vast_memory(const vast_memory&) = delete;
-  vast_memory& operator=(const vast_memory&) = delete;
-  ~vast_memory() {
-    if (granted()) ::munmap(begin_, bytes_);
-  }
-
-  bool granted() const { return begin_ != MAP_FAILED; }
-  std::uint8_t* data() const { return static_cast<std::uint8_t*>(begin_); }
-
- private:
-  std::uint64_t bytes_;
-  void* begin_;
-};
 
 TEST_P(KernelBatch, FindsItsWayInAHugeFilter) {
   const bool is_split_block = std::string(layout().name) == "split_block";

@@ -20,8 +20,7 @@
 #include "support/long_tests.hpp"
 #include "support/scheme_sizes.hpp"
 #include "support/test.hpp"
-
-#include <sys/mman.h>
+#include "support/vast_memory.hpp"
 
 namespace bloomery {
 namespace {
@@ -354,20 +353,17 @@ TEST(FillStatisticsOfSplitBlock, OfAFullFilterIsOneWithWeightsToo) {
 TEST(HugeFillStatistics, WeighsBlocksWhereItMatters) {
   constexpr std::uint64_t B = (std::uint64_t{1} << 25) + 1;
   constexpr std::uint64_t size = 32 * B;
-  void* const memory =
-      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) GTEST_SKIP() << "SKIP: the system does not give 1 GiB of addresses";
-  auto* const bytes = static_cast<std::uint8_t*>(memory);
+  const vast_memory bytes(size);
+  if (!bytes.granted()) GTEST_SKIP() << "SKIP: the system does not give 1 GiB of addresses";
   double weight = 0;
   std::uint64_t larger = 0;
   for (const std::uint64_t block : {std::uint64_t{0}, std::uint64_t{1}, B / 4, B / 3, B / 2, B - 2, B - 1}) {
-    std::fill_n(bytes + 32 * block, 32, std::uint8_t{0xFF});
+    std::fill_n(bytes.data() + 32 * block, 32, std::uint8_t{0xFF});
     weight += share_of_hashes(block, B);
     larger += uppers_below(block + 1, B) - uppers_below(block, B) == 128 ? 1 : 0;
   }
 
-  const fill_statistics c = measure_fill(params_of("split_block", {256 * B, 8}), {bytes, size});
-  ::munmap(memory, size);
+  const fill_statistics c = measure_fill(params_of("split_block", {256 * B, 8}), {bytes.data(), size});
 
   EXPECT_EQ(c.ones, 7u * 256);
   EXPECT_GT(larger, 0u);

@@ -46,13 +46,20 @@ class hash_span {
   /// The value that is xored with the integers of `mixed` before mix64.
   std::uint64_t whitening() const noexcept { return whitening_; }
 
+  /// The hash of a key. Requires i < size().
   key_hash hash(std::size_t i) const noexcept {
     switch (form_) {
       case kind::hashes: return {words_[2 * i], words_[2 * i + 1]};
       case kind::hash64s: return {words_[i], 0};
       case kind::mixed: break;
     }
-    return mix::of_hash64(mix64(words_[i] ^ whitening_));
+    return mix::of_hash64(hash64(i));
+  }
+
+  /// hash(i).hash64. It reads a single word: if a key_hash was just written as two words, a read of both as one value
+  /// waits until they are in the cache.
+  std::uint64_t hash64(std::size_t i) const noexcept {
+    return form_ == kind::mixed ? mix64(words_[i] ^ whitening_) : words_[form_ == kind::hashes ? 2 * i : i];
   }
 
   /// `count` keys from `first` on.
