@@ -3,6 +3,7 @@
 #include "app/numbers.hpp"
 #include "cli/commands/common.hpp"
 #include "cli/commands/container.hpp"
+#include "cli/commands/info_text.hpp"
 #include "cli/commands/window.hpp"
 #include "cli/io/output.hpp"
 
@@ -62,8 +63,8 @@ std::string text_of(const std::string& path, const file_info& header) {
   if (!p.salts().empty()) line("salts", salts_text(p.salts()));
   if (p.key_check != 0) line("secret", "check value " + key_check_text(p.key_check));
   if (p.has_window()) line("window", length_text(p.window()));
-  line("size", fmt::format("{} ({}, {} per key)", bytes_text(bytes_for(p.geometry.bits)),
-                           counted(p.geometry.bits, "bit"), counted(p.geometry.probes, "probe")));
+  line("size", fmt::format("{} ({}, {})", bytes_text(bytes_for(p.geometry.bits)), counted(p.geometry.bits, "bit"),
+                           probes_text(p)));
   line("capacity", p.capacity == 0 ? "unknown number of keys"
                                    : fmt::format("{} at {}", counted(p.capacity, "key"), rate_text(p.target_fpr)));
   line("inserted", fmt::format("{}, {}", counted(header.counts.inserted, "key"),

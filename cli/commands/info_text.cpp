@@ -46,7 +46,7 @@ std::string kind_line(const filter_facts& f) {
 
 std::string size_line(const filter_facts& f) {
   const params& p = f.parameters;
-  const std::string probes = f.quotient ? "2 blocks per key" : counted(p.geometry.probes, "probe") + " per key";
+  const std::string probes = probes_text(p);
   if (f.chain) {
     return fmt::format("{} of {} ({} each), {}", counted(f.chain->growths + 1, "bitmap"),
                        bytes_text(p.geometry.bits / 8), counted(p.geometry.bits, "bit"), probes);
@@ -268,6 +268,10 @@ std::string problem_of(const log_facts& log) {
     case log_problem::unreadable: break;
   }
   return log.problem_text;
+}
+
+std::string probes_text(const params& p) {
+  return counted(p.geometry.probes, family_of(p) == family::quotient ? "block" : "probe") + " per key";
 }
 
 std::string text_of(const info_result& r) {

@@ -35,6 +35,9 @@ struct info_result {
 /// The problem of the key log and a hint; empty without a problem.
 std::string problem_of(const log_facts& log);
 
+/// What a lookup reads: "8 probes per key", "2 blocks per key".
+std::string probes_text(const params& p);
+
 /// The page that info prints without --json.
 std::string text_of(const info_result& r);
 

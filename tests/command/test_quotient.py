@@ -171,6 +171,12 @@ class Quotient(Removals, CommandTest):
             self.assert_chance(facts["measured_rate"]["hits"], facts["measured_rate"]["queries"], facts["rate_now"])
             self.assertEqual(self.bloomery("verify", "f").status, 0)
 
+    def test_a_lookup_reads_two_blocks(self) -> None:
+        self.bloomery("build", "-q", "--quotient", "-n", 1000, "-o", "f", stdin=text(keys(1000)))
+
+        for arguments in ["--header"], []:
+            self.assertIn(b" bits, 2 blocks per key)", self.bloomery("info", *arguments, "f").out)
+
     def test_a_full_filter_refuses_keys_and_stays_as_it_was(self) -> None:
         self.make_filter("f", keys(1000), "--quotient", "-n", 1000)
         facts = self.info("f")
