@@ -50,6 +50,8 @@ std::string means_text(const requirements& wanted, const option& o) {
   const std::string layout = o.layout();
   switch (o.take) {
     case structure::static_set:
+      if (wanted.never_for != 0)
+        return layout + ": fingerprints of the keys, then one bit for each key that the fingerprints report";
       if (o.layout_why.ground == layout_ground::only_one)
         return layout + ": the shortest fingerprints with a sufficiently low FPR";
       [[fallthrough]];
@@ -80,6 +82,7 @@ const char* ground_text(ground g) {
     case ground::refuses_keys: return "it refuses keys when it is full, and no key is removed";
     case ground::keys_come_later: return "it cannot take keys later";
     case ground::needs_log: return "it needs a log on disk";
+    case ground::reports_absent: return "it may report some of the known absent keys";
     case ground::needs_capacity: return "it needs a capacity, and the number of keys is unknown";
     case ground::number_known: return "the number of keys is known, so a fixed size is enough";
     case ground::smaller_than_growing:
@@ -87,6 +90,7 @@ const char* ground_text(ground g) {
     case ground::no_such_fingerprint: return "no fingerprint is long enough for this FPR";
     case ground::static_not_smaller: return "a static filter would not be smaller at this FPR";
     case ground::static_is_smaller: return "the keys do not change, so a static filter can be smaller";
+    case ground::reports_no_absent: return "only this kind reports none of the known absent keys";
     case ground::removes_keys: return "it is the smallest kind that can remove keys";
     case ground::forgets_old_keys: return "only this kind forgets old keys";
     case ground::grows: return "the number of keys is unknown";

@@ -51,7 +51,7 @@ void print_plans(const std::vector<layout_plan>& plans, output& out) {
     }
     out.write(fmt::format(
         "{:<14} {} {} {} {} {} {}  {}\n", p.layout, cell(fmt::format("{:.2f}", plan.bits_per_key()), 12),
-        cell(times_lower_bound_text(plan.bits_per_key(), plan.rate), 8),
+        cell(times_lower_bound_text(plan.bits_per_key(), lower_bound_bits_per_key(plan.rate)), 8),
         cell(bytes_text(bytes_for(p.geometry.bits)), 9), cell(std::to_string(p.geometry.probes), 6),
         cell(count_text(p.capacity), 15), cell(rate_text(plan.rate), 10), plan.chosen ? "chosen" : plan.reason));
   }
@@ -220,6 +220,8 @@ void add_needs(command& c, plan_options& o) {
       .excludes(time)
       .group("Requirements");
   c.flag("--sealed", o.sealed, "all keys are known in advance and never change").group("Requirements");
+  parsed(c, "--never-for", o.never_for, parse_count, "N", "number of known absent keys, of which none is reported")
+      .group("Requirements");
   const argument& log = c.flag(
                              "--log", [&o] { o.log = true; }, "a log of 8 bytes per key on disk is allowed")
                             .group("Requirements");
@@ -238,14 +240,13 @@ std::string figure_text(double figure) {
   return figure < 0.995 ? fmt::format("{:.3g}", figure) : fmt::format("{:.2f}", figure);
 }
 
-std::string times_lower_bound_text(double bits_per_key, double fpr) {
-  const double bound = lower_bound_bits_per_key(fpr);
+std::string times_lower_bound_text(double bits_per_key, double bound) {
   return bound == 0 ? "-" : figure_text(bits_per_key / bound);
 }
 
-std::string lower_bound_text(double bits_per_key, double fpr) {
-  return fmt::format("{} times the lower bound of {} bits per key", times_lower_bound_text(bits_per_key, fpr),
-                     figure_text(lower_bound_bits_per_key(fpr)));
+std::string lower_bound_text(double bits_per_key, double bound) {
+  return fmt::format("{} times the lower bound of {} bits per key", times_lower_bound_text(bits_per_key, bound),
+                     figure_text(bound));
 }
 
 void add_plan(command_line& line) {

@@ -39,10 +39,12 @@ requirements requirements_of(const plan_options& o) {
   requirements r;
   r.keys = w.capacity.value_or(0);
   r.most_keys = o.most_keys.value_or(0);
-  r.rate = w.rate.value_or(default_fpr);
+  // If all keys that will be looked up are known, the rate of other keys does not matter.
+  r.rate = w.rate.value_or(o.never_for ? 0.5 : default_fpr);
   r.grows = w.growing;
   r.deletes = o.deletes;
   r.sealed = o.sealed;
+  r.never_for = o.never_for.value_or(0);
   r.window = w.window.length.value_or(window_length{});
   r.log = o.log.value_or(false);
   r.memory_bytes = o.memory ? bytes_for(*o.memory) : 0;
@@ -63,6 +65,7 @@ void check_needs(const plan_options& o) {
   };
   refuse_zero(o.wanted.capacity, "--capacity");
   refuse_zero(o.most_keys, "--max-keys");
+  refuse_zero(o.never_for, "--never-for");
   refuse_zero(o.memory, "--memory");
   if (o.wanted.window.length) refuse_zero(o.wanted.window.length->count, "--window-keys");
 }
@@ -109,7 +112,9 @@ std::vector<std::string> commands_for(const requirements& r, const advice& a) {
           "bloomery build" + window_option(o.parameters) + (o.parameters.window().by_time() ? keys : "") + rate +
           (o.parameters.layout == layouts::sliding::name ? "" : " --layout " + o.parameters.layout) + rest);
       break;
-    case structure::static_set: commands.push_back(seal_command(o.parameters) + rest); break;
+    case structure::static_set:
+      commands.push_back(seal_command(o.parameters) + (r.never_for != 0 ? " --never-for ABSENT" : "") + rest);
+      break;
     case structure::scalable: commands.push_back("bloomery dedup --grow" + rate + secret + " INPUT"); break;
     case structure::rebuilding: commands.push_back("bloomery build --grow" + rate + rest); break;
   }
@@ -140,12 +145,13 @@ void print(const requirements& r, const advice& a, output& out) {
   };
   line("choice", taken_text(o));
   std::string error = fmt::format("{} with {}", rate_text(o.rate), counted(o.for_keys, "key"));
+  if (r.never_for != 0) error += fmt::format(", but 0 for {}", counted(r.never_for, "known absent key"));
   if (grows(o)) error += fmt::format(", never more than {}", rate_text(r.rate));
   line("FPR", error);
   if (grows(o) && r.keys == 0 && r.most_keys == 0) {
     line("", fmt::format("(the number of keys is unknown; the figures are for {})", count_text(o.for_keys)));
   }
-  line("memory", lower_bound_text(o.bits_per_key, o.rate));
+  line("memory", lower_bound_text(o.bits_per_key, o.lower_bound_bits_per_key));
   line("lookup", lines_text(o.lines));
   line("reason", taken_reason(r, a));
   for (const std::string& command : commands_for(r, a)) line("command", command);
@@ -164,7 +170,7 @@ nlohmann::ordered_json as_json(const option& o, const std::string& reason) {
     j["layout"] = o.layout();
     j["bits_a_key"] = o.bits_per_key;
     j["worst_bits_a_key"] = o.worst_bits_per_key;
-    j["lower_bound_bits_a_key"] = lower_bound_bits_per_key(o.rate);
+    j["lower_bound_bits_a_key"] = o.lower_bound_bits_per_key;
     j["keys"] = o.for_keys;
     j["bytes"] = o.bytes;
     j["disk_bytes"] = o.disk_bytes;

@@ -75,7 +75,7 @@ exit_status plan_scheme(const plan_options& options) {
     line("probes", fmt::format("{} per key", p.geometry.probes));
     line("capacity", counted(p.capacity, "key"));
     line("expected FPR", rate_text(fpr) + (misses_target ? ", above the target of " + rate_text(p.target_fpr) : ""));
-    line("memory", lower_bound_text(bits_per_key, fpr));
+    line("memory", lower_bound_text(bits_per_key, lower_bound_bits_per_key(fpr)));
   }
   out.flush();
   return exit_status::found;

@@ -46,6 +46,7 @@ void check_needs(const plan_options& o) {
   };
   refuse(o.table, "--table");
   refuse(o.sealed, "--sealed");
+  refuse(o.never_for.has_value(), "--never-for");
   refuse(o.log.has_value(), "--log, --no-log");
   refuse(o.memory.has_value(), "--memory");
   refuse(o.threat, "--threat");
@@ -177,7 +178,7 @@ exit_status plan_shared(const plan_options& options) {
                                    unlimited ? " at first" : "", bits_per_key)
                      : fmt::format("{} at first, {} when full: {:.2f} bits per key", bytes_text(plan.memory_bytes),
                                    bytes_text(plan.full_memory_bytes), bits_per_key));
-  line("", lower_bound_text(bits_per_key, p.filter.target_fpr));
+  line("", lower_bound_text(bits_per_key, lower_bound_bits_per_key(p.filter.target_fpr)));
   if (options.nodes > 1) {
     line("nodes", fmt::format("{}: {} on each, up to {} by chance", options.nodes, bytes_text(whole(of_a_node)),
                               bytes_text(whole(most_of_a_node))));

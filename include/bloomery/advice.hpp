@@ -10,7 +10,7 @@
 // are whole blocks, so 4096 bytes more are always allowed; otherwise ten keys would get the slowest layout to save a
 // few bytes. complete() follows this rule. docs/choice.md has its results.
 //
-// All sizes and rates are exact; nothing is estimated.
+// All sizes and rates are exact, except the second level of a static filter of two lists, whose expected size is used.
 #pragma once
 
 #include <bloomery/detail/export.hpp>
@@ -100,6 +100,9 @@ struct requirements {
   bool grows = false;    ///< more than `keys` may be inserted, without a known limit; implied by keys = most_keys = 0
   bool deletes = false;  ///< keys are removed
   bool sealed = false;   ///< all keys are known beforehand and never change
+  /// Number of distinct absent keys that are also known beforehand; the filter reports none of them. Implies `sealed`;
+  /// `rate` is then that of other absent keys.
+  std::uint64_t never_for = 0;
   /// Keys expire after this window. With a window of time, `keys` is the number of keys within it; a window of keys
   /// implies that number.
   window_length window = {};
@@ -135,6 +138,7 @@ enum class ground : std::uint8_t {
   keys_come_later,   ///< a static filter, but not all keys are known beforehand
   needs_log,         ///< no log is allowed on disk
   needs_capacity,    ///< the number of keys is unknown
+  reports_absent,    ///< it may report known absent keys
   cannot_keep_rate,  ///< no geometry keeps the target FPR: see option::problem
 
   // rejected although it meets the requirements
@@ -148,6 +152,7 @@ enum class ground : std::uint8_t {
   no_such_fingerprint,   ///< all keys are known, but no fingerprint keeps the target FPR
   static_not_smaller,    ///< all keys are known, but a static filter would not be smaller at this rate
   static_is_smaller,     ///< all keys are known, so a static filter can be smaller
+  reports_no_absent,     ///< only a static filter of two lists reports none of the known absent keys
   removes_keys,          ///< the smallest structure that supports removal
   forgets_old_keys,      ///< no other structure expires old keys
   grows,                 ///< the number of keys is unknown
@@ -169,6 +174,7 @@ enum class what_if : std::uint8_t {
   no_memory_limit,
   tenth_of_the_rate,  ///< a tenth of the target FPR
   one_cache_line,     ///< a lookup may touch one cache line only
+  absent_reported,    ///< known absent keys may be reported
 };
 
 /// The change in a few words: "without deletes".
@@ -206,6 +212,10 @@ struct option {
   ground why = ground::number_known;  ///< why it is taken or rejected
   layout_judgement layout_why = {};   ///< plain and sliding-window, if taken: why this layout
   std::optional<error> problem = {};  ///< for cannot_keep_rate
+
+  /// Bits per key that any filter with this rate takes at least; with requirements::never_for, the larger one of this
+  /// bound and that of any filter of both lists.
+  double lower_bound_bits_per_key = 0;
 
   /// The layout to create it with: that of `parameters`, or "quotient_growing".
   std::string layout() const { return doubles ? "quotient_growing" : parameters.layout; }

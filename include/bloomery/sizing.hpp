@@ -43,6 +43,18 @@ std::uint64_t textbook_bits(std::uint64_t capacity, double target_fpr);
 ///     assert(times > 1.442 && times < 1.443);
 double lower_bound_bits_per_key(double fpr);
 
+/// The lower bound for a filter that reports all of `present` keys and none of `absent` other ones, in bits per present
+/// key: the logarithm of the number of ways to choose the present keys among all of them.
+///
+///   log2(C(present + absent, present)) / present
+///
+/// @return  0 without present keys
+///
+/// Example:
+///     const double bits = lower_bound_bits_per_key(8'000'000, 892'000'000);
+///     assert(bits > 8.24 && bits < 8.26);
+double lower_bound_bits_per_key(std::uint64_t present, std::uint64_t absent);
+
 /// The rule of PharoPDS, both rounded up:  m0 = -n ln(p) / ln(2)^2,  m = ceil(m0),  k = ceil(m0 / n * ln 2).
 ///
 /// This and the two rules below throw errors as textbook_bits(), and also

@@ -59,7 +59,7 @@ ground why_taken(const option& taken, const demand& d) {
     case structure::counting:
     case structure::quotient: return ground::removes_keys;
     case structure::sliding_window: return ground::forgets_old_keys;
-    case structure::static_set: return ground::static_is_smaller;
+    case structure::static_set: return d.w.never_for != 0 ? ground::reports_no_absent : ground::static_is_smaller;
     case structure::scalable: return ground::grows;
     case structure::rebuilding: return ground::grows_with_log;
   }
@@ -108,6 +108,8 @@ std::vector<question> questions(const demand& d, const option& taken) {
           w.sealed = true;
         },
         true);
+  } else if (d.w.never_for != 0) {
+    ask(what_if::absent_reported, [](requirements& w) { w.never_for = 0; });
   } else if (d.w.sealed) {
     ask(what_if::keys_come_later, [](requirements& w) { w.sealed = false; });
   } else if (!d.w.deletes && !d.has_window()) {
@@ -251,6 +253,7 @@ const char* phrase_of(what_if change) noexcept {
     case what_if::no_memory_limit: return "without a limit on memory";
     case what_if::tenth_of_the_rate: return "with a tenth of the false-positive rate";
     case what_if::one_cache_line: return "with at most one cache line per lookup";
+    case what_if::absent_reported: return "if known absent keys may be reported";
   }
   return "";
 }

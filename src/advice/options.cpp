@@ -1,16 +1,21 @@
 // The options under given requirements: each structure with its exact size and FPR.
 #include "advice/options.hpp"
 
+#include <bloomery/cascade_builder.hpp>
+#include <bloomery/detail/cascade.hpp>
 #include <bloomery/detail/fuse.hpp>
+#include <bloomery/detail/ribbon.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/error.hpp>
 #include <bloomery/layouts/split_block512.hpp>
 #include <bloomery/rebuilding_filter.hpp>
+#include <bloomery/sizing.hpp>
 
 #include "platform/machine.hpp"
 #include "registry/tables.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -153,6 +158,28 @@ std::uint64_t plain_bits(const demand& d) {
   }
 }
 
+// A static filter of two lists: the smallest one that keeps the rate for other keys, which is that of fingerprints one
+// bit longer. The second level has a bit for each key and for each expected false positive.
+option two_lists_option(const demand& d, unsigned shortest) {
+  constexpr double most_pairs = 0x1p60;  // of which one in 2^63 has equal hashes
+  constexpr std::uint64_t most_keys = std::uint64_t{1} << 40;
+  if (d.most > most_keys || static_cast<double>(d.most) * static_cast<double>(d.w.never_for) > most_pairs) {
+    throw error(
+        errc::too_large,
+        {"the lists are so long that a key of one would have the same hash as a key of the other", "never_for",
+         "at most 2^60 pairs of keys", keys_text(d.most) + " and " + keys_text(d.w.never_for), hint::use_fewer_keys});
+  }
+  const unsigned width = std::max(
+      {1u, shortest - 1, cascade_builder::width_for(static_cast<double>(d.most), static_cast<double>(d.w.never_for))});
+  const double reported = std::ldexp(static_cast<double>(d.w.never_for), -static_cast<int>(width));
+  params p = params_of(d, cascade_layout_name(width), d.most);
+  p.geometry = cascade_geometry(width, d.most);
+  p.geometry.bits += ribbon_geometry(1, d.most + static_cast<std::uint64_t>(std::llround(reported))).bits -
+                     ribbon_geometry(1, d.most).bits;
+  p.target_fpr = 0;  // follows from the width
+  return of_params(d, structure::static_set, complete(std::move(p)));
+}
+
 // The fastest first: fingerprints whose cells are whole integers, the shortest fingerprints, and these with the least
 // memory.
 option static_option(const demand& d) {
@@ -161,6 +188,7 @@ option static_option(const demand& d) {
     throw error(errc::too_large, {"no fingerprint is long enough for this false-positive rate", "rate", "",
                                   rate_text(d.w.rate), hint::use_higher_rate});
   }
+  if (d.w.never_for != 0) return two_lists_option(d, *shortest);
   std::vector<params> all;
   const auto add = [&](static_structure structure, unsigned width) {
     params p = params_of(d, static_layout_name(structure, width), d.most);
@@ -323,6 +351,7 @@ std::optional<ground> inability(structure take, const demand& d) {
   if (!removes && d.w.deletes) return ground::cannot_remove;
   if (take == structure::quotient && !d.w.deletes) return ground::refuses_keys;
   if (take == structure::static_set && !d.w.sealed) return ground::keys_come_later;
+  if (take != structure::static_set && d.w.never_for != 0) return ground::reports_absent;
   if (take == structure::rebuilding && !d.w.log) return ground::needs_log;
   if (d.unbounded && take != structure::scalable && take != structure::rebuilding) return ground::needs_capacity;
   return std::nullopt;
@@ -338,6 +367,8 @@ std::vector<option> options_of(const demand& d) {
     } else {
       try {
         o = m.make(d);
+        o.lower_bound_bits_per_key =
+            std::max(lower_bound_bits_per_key(o.rate), lower_bound_bits_per_key(d.most, d.w.never_for));
       } catch (const error& e) {
         if (e.code() != errc::too_large) throw;
         o.why = ground::cannot_keep_rate;

@@ -26,16 +26,17 @@ std::string text(const char* pattern, Values... values) {
 }
 
 void check_sealed(const requirements& w, const demand& d) {
+  const std::string sealed = w.never_for != 0 ? "known absent keys" : "sealed";
   if (w.deletes) {
-    contradiction("sealed", "deletes",
+    contradiction(sealed, "deletes",
                   "a static filter never changes: require deletes only, or seal the remaining keys again");
   }
   if (d.has_window()) {
-    contradiction("sealed", "a window",
+    contradiction(sealed, "a window",
                   "keys of a static filter never expire: leave out one of the two, or seal one filter per period");
   }
   if (d.unbounded || d.range()) {
-    contradiction("sealed", "an unknown number of keys",
+    contradiction(sealed, "an unknown number of keys",
                   "a static filter is built once from all keys: count them, or use a rebuilding filter and seal it "
                   "when all keys are inserted");
   }
@@ -70,6 +71,7 @@ demand demand_of(const requirements& w) {
                                          keys_text(w.keys) + " and at most " + keys_text(w.most_keys), ""});
   }
   demand d{w, false, 0, 0};
+  d.w.sealed = w.sealed || w.never_for != 0;
   const std::uint64_t last = w.window.keys();
   d.most = last != 0 ? last : std::max(w.keys, w.most_keys);
   d.fewest = last != 0 ? last : w.keys != 0 ? w.keys : w.most_keys;
@@ -78,7 +80,7 @@ demand demand_of(const requirements& w) {
     contradiction("unlimited growth", "a maximum number of keys", "the range of keys is enough: leave out growth");
   }
   if (d.has_window()) check_window(w);
-  if (w.sealed) check_sealed(w, d);
+  if (d.w.sealed) check_sealed(w, d);
   if (w.deletes && d.unbounded) {
     contradiction(
         "deletes", "an unknown number of keys",

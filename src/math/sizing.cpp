@@ -97,6 +97,14 @@ double lower_bound_bits_per_key(double fpr) {
   return -std::log2(fpr);
 }
 
+double lower_bound_bits_per_key(std::uint64_t present, std::uint64_t absent) {
+  if (present == 0 || absent == 0) return 0;
+  // The difference of logarithms that are much larger than itself requires long double.
+  const auto n = static_cast<long double>(present), others = static_cast<long double>(absent);
+  const long double ways = std::lgamma(n + others + 1) - std::lgamma(n + 1) - std::lgamma(others + 1);
+  return static_cast<double>(ways / std::log(2.0L) / n);
+}
+
 geometry ceil_ceil_geometry(std::uint64_t capacity, double target_fpr) {
   rates::check_target_fpr(capacity, target_fpr);
   // m0 / n * ln 2 is -log2(p). Computed directly, rounding cannot turn the 1 of p = 1/2 into 2.

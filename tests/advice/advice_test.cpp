@@ -2,16 +2,21 @@
 // memory limits that are exact to the byte, named contradictions, and sentences that hold.
 #include <bloomery/advice.hpp>
 #include <bloomery/any_filter.hpp>
+#include <bloomery/cascade_builder.hpp>
+#include <bloomery/detail/cascade.hpp>
 #include <bloomery/detail/fuse.hpp>
 #include <bloomery/detail/scalable_layers.hpp>
 #include <bloomery/hash.hpp>
 #include <bloomery/layouts/classic.hpp>
 #include <bloomery/layouts/split_block512.hpp>
+#include <bloomery/sizing.hpp>
 
 #include "app/advice_text.hpp"
 #include "support/test.hpp"
 
 #include <chrono>
+#include <functional>
+#include <random>
 #include <regex>
 
 namespace bloomery {
@@ -140,6 +145,45 @@ TEST(Advice, SealsOnlyWhereThatTakesFewerBits) {
   EXPECT_EQ(small.parameters.layout, "ribbon10");
   EXPECT_LT(small.bits_per_key, 10.3);
   EXPECT_EQ(small.lines, 5u);
+}
+
+TEST(Advice, TakesTheSmallestFilterOfTwoLists) {
+  constexpr std::uint64_t keys = 20'000, absent = 900'000;
+  std::mt19937_64 random(11);
+  std::vector<std::uint64_t> present(keys), other(absent);
+  std::generate(present.begin(), present.end(), std::ref(random));
+  std::generate(other.begin(), other.end(), std::ref(random));
+  const auto bytes_of_width = [&](unsigned width) {
+    cascade_builder builder(present, width);
+    builder.append_absent(other);
+    return bytes_for(builder.build({}).geometry.bits);
+  };
+  for (const double rate : {0.9, 0.01, 1e-4}) {
+    const advice a = advise({.keys = keys, .rate = rate, .never_for = absent});
+
+    const option& taken = a.taken;
+    EXPECT_EQ(taken.take, structure::static_set);
+    EXPECT_EQ(taken.why, ground::reports_no_absent);
+    EXPECT_LE(taken.rate, rate);
+    const unsigned width = find_layout_facts(taken.parameters.layout)->fingerprint_bits;
+    EXPECT_EQ(taken.parameters.layout, cascade_layout_name(width));
+    EXPECT_NEAR(static_cast<double>(taken.bytes), static_cast<double>(bytes_of_width(width)),
+                0.01 * static_cast<double>(taken.bytes));
+    // A shorter fingerprint is larger in total, or reports too many other keys; a longer one is larger.
+    EXPECT_TRUE(cascade_rate(width - 1, keys) > rate || bytes_of_width(width - 1) > taken.bytes);
+    EXPECT_GT(bytes_of_width(width + 1), taken.bytes);
+    const double bound = std::max(lower_bound_bits_per_key(keys, absent), lower_bound_bits_per_key(taken.rate));
+    EXPECT_EQ(taken.lower_bound_bits_per_key, bound);
+    EXPECT_GT(taken.bits_per_key, bound);
+    EXPECT_EQ(a.passed_over.size(), 6u);
+    for (const option& passed : a.passed_over)
+      EXPECT_TRUE(passed.why == ground::reports_absent || passed.why == ground::cannot_remove ||
+                  passed.why == ground::forgets_keys || passed.why == ground::refuses_keys ||
+                  passed.why == ground::needs_log)
+          << name_of(passed.take);
+    EXPECT_EQ(a.changes.front().what, what_if::absent_reported);
+    EXPECT_EQ(a.changes.front().then.parameters, advise({.keys = keys, .rate = rate, .sealed = true}).taken.parameters);
+  }
 }
 
 TEST(Advice, GivesTheReasonAgainstAStaticFilter) {
@@ -366,6 +410,7 @@ struct need {
 
 TEST(Advice, NamesBothSidesOfAContradictionAndTheWayOut) {
   const need sealed{"sealed", [](requirements& r) { r.sealed = true; }};
+  const need absent{"known absent keys", [](requirements& r) { r.never_for = 9; }};
   const need deletes{"deletes", [](requirements& r) { r.deletes = true; }};
   const need growth{"unknown number", [](requirements& r) { r.grows = true; }};
   const need unknown{"unknown number", [](requirements& r) { r.keys = 0; }};
@@ -377,10 +422,12 @@ TEST(Advice, NamesBothSidesOfAContradictionAndTheWayOut) {
   const need bound{"a maximum number of keys", [](requirements& r) { r.most_keys = 2 * r.keys; }};
   const need growth_alone{"unlimited growth", [](requirements& r) { r.grows = true; }};
   const std::pair<need, need> contradictory[] = {
-      {sealed, deletes},         {sealed, time},        {keys, sealed},           {sealed, growth},
-      {sealed, unknown},         {sealed, range},       {deletes, time},          {keys, deletes},
-      {deletes, growth},         {deletes, unknown},    {keys, number},           {time, unknown},
-      {time, grows_with_window}, {bound, growth_alone}, {keys, grows_with_window}};
+      {sealed, deletes},         {sealed, time},        {keys, sealed},
+      {sealed, growth},          {sealed, unknown},     {sealed, range},
+      {deletes, time},           {keys, deletes},       {deletes, growth},
+      {deletes, unknown},        {keys, number},        {time, unknown},
+      {time, grows_with_window}, {bound, growth_alone}, {keys, grows_with_window},
+      {absent, deletes},         {absent, unknown}};
   for (const auto& [one, other] : contradictory) {
     requirements r{.keys = 1000};
     one.set(r);
@@ -445,6 +492,7 @@ TEST(Advice, FollowsItsRuleForRandomRequirements) {
     r.grows = one_in(6);
     r.deletes = one_in(4);
     r.sealed = one_in(4);
+    if (one_in(8)) r.never_for = 1 + random() % 10'000'000;
     if (one_in(6)) r.window = window_of_milliseconds(1 + random() % 1'000'000);
     if (one_in(8)) r.window = window_of_keys(1 + random() % 1'000'000);
     r.log = one_in(2);
@@ -462,7 +510,8 @@ TEST(Advice, FollowsItsRuleForRandomRequirements) {
       EXPECT_TRUE(r.memory_bytes == 0 || t.bytes <= r.memory_bytes);
       EXPECT_EQ(r.deletes, t.take == structure::counting || t.take == structure::quotient);
       EXPECT_EQ(r.window.count != 0, t.take == structure::sliding_window);
-      EXPECT_TRUE(t.take != structure::static_set || r.sealed);
+      EXPECT_TRUE(t.take != structure::static_set || r.sealed || r.never_for != 0);
+      EXPECT_EQ(r.never_for != 0, t.parameters.layout.starts_with("cascade"));
       EXPECT_TRUE(t.take != structure::rebuilding || r.log);
       EXPECT_GE(t.why, ground::number_known);
       EXPECT_THAT(app::taken_reason(r, a), HasSubstr(". "));

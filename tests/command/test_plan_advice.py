@@ -30,6 +30,7 @@ class PlanAdvice(CommandTest):
             "-n 1M --memory 1GiB": "plain",
             "-n 1M --deletes": "quotient",
             "-n 1M --sealed": "sealed",
+            "-n 1M --never-for 99M": "sealed",
             "-n 1M --window 24h": "windowed",
             "--window-keys 1M": "windowed",
             "--grow": "growing",
@@ -146,6 +147,26 @@ class PlanAdvice(CommandTest):
             for row in plan["passed_over"]:
                 self.assertRegex(out, rf"{row['take']} +{re.escape(row['reason'])}")
 
+    def test_a_list_of_absent_keys_takes_the_filter_that_seal_builds(self) -> None:
+        self.write("present", keys(3000))
+        self.write("absent", keys(97_000, "absent"))
+        plan = self.plan("-n", 3000, "--never-for", 97_000)
+        (command,) = plan["commands"]
+        self.assertEqual(command, "bloomery seal --width 5 --never-for ABSENT -o FILTER INPUT")
+        words = [{"ABSENT": "absent", "FILTER": "f.bloom", "INPUT": "present"}.get(word, word) for word in shlex.split(command)[1:]]
+
+        built = self.bloomery(*words, "--json").json
+
+        taken = plan["taken"]
+        self.assertEqual((built["layout"], built["rate"]), (taken["layout"], taken["rate"]))
+        self.assertAlmostEqual(built["bytes"] / taken["bytes"], 1, delta=0.02)
+        bound = (math.lgamma(100_001) - math.lgamma(3001) - math.lgamma(97_001)) / math.log(2) / 3000
+        self.assertAlmostEqual(taken["lower_bound_bits_a_key"], max(bound, math.log2(1 / taken["rate"])))
+        out = self.bloomery("plan", "-n", 3000, "--never-for", 97_000).out.decode()
+        self.assertRegex(out, r"FPR +1\.56% with 3,000 keys, but 0 for 97,000 known absent keys\n")
+        self.assertRegex(out, r"if known absent keys may be reported: sealed fuse")
+        self.assertRegex(out, r"plain +it may report some of the known absent keys\n")
+
     def test_a_threat_wants_a_secret_and_warns_of_deletes(self) -> None:
         plan = self.plan("-n", "1M", "--threat", "--deletes")
 
@@ -160,6 +181,10 @@ class PlanAdvice(CommandTest):
             "-n 9 --sealed --window 1h": "sealed and a window",
             "--sealed": "sealed and an unknown number of keys .*count them",
             "-n 9 --sealed --grow": "sealed and an unknown number",
+            "-n 9 --never-for 9 --deletes": "known absent keys and deletes",
+            "--never-for 9": "known absent keys and an unknown number",
+            "-n 10G --never-for 1G": "so long that a key of one",
+            "-n 9 --never-for 0": "--never-for: invalid value",
             "-n 9 --deletes --window 1h": "deletes and a window",
             "--deletes": "deletes and an unknown number of keys .*maximum number of keys",
             "-n 9 --deletes --grow": "deletes and an unknown number",

@@ -72,6 +72,7 @@ class Plan(CommandTest):
         cannot = "cannot be combined with --redis"
         self.refuse_all({
             "plan --redis -n 1000 --sealed": f"--sealed: {cannot}",
+            "plan --redis -n 1000 --never-for 9": f"--never-for: {cannot}",
             "plan --redis -n 1000 --table": f"--table: {cannot}",
             "plan --redis -n 1000 --threat": f"--threat: {cannot}",
             "plan --redis -n 1000 --memory 1GiB": f"--memory: {cannot}",

@@ -73,6 +73,16 @@ TEST(LowerBoundBitsPerKey, RefusesInvalidProbabilities) {
   }
 }
 
+TEST(LowerBoundBitsPerKey, CountsTheChoicesOfThePresentKeys) {
+  for (const auto& [present, absent] :
+       {std::pair<std::uint64_t, std::uint64_t>{1, 1}, {1, 1000}, {7, 3}, {1000, 1000}, {1'000'000, 99'000'000}}) {
+    const auto n = static_cast<long double>(present), others = static_cast<long double>(absent);
+    EXPECT_NEAR(lower_bound_bits_per_key(present, absent), static_cast<double>(log2_choices(n + others, n) / n), 1e-9);
+  }
+  EXPECT_EQ(lower_bound_bits_per_key(0, 9), 0);
+  EXPECT_EQ(lower_bound_bits_per_key(9, 0), 0);
+}
+
 // ---- the systems' rules ---------------------------------------------------------------------------------------------
 
 TEST(CeilCeilGeometry, IsPharos) {
