@@ -391,10 +391,11 @@ export async function hold(page, path) {
 /**
  * Observes the requests that the page sends to its workers, as "POST /api/1/filters". Call it before the page is opened.
  *
- *   const { sent, hold } = await tasks(page);
+ *   const { sent, hold, fail } = await tasks(page);
  *   const adding = await hold(/add$/);      the next such request waits; so does each one that follows it
  *   await adding.came();
  *   await adding.go();
+ *   await fail();                           the worker that had the last request throws: it gets no request, but null
  */
 export async function tasks(page) {
   await page.addInitScript(() => {
@@ -403,6 +404,7 @@ export async function tasks(page) {
     Worker.prototype.postMessage = function (task, ...more) {
       const name = `${task.method} ${task.path}`;
       all.sent.push(name);
+      all.fail = () => send.call(this, null);
       const held = all.holds.find((one) => !one.go && new RegExp(one.pattern).test(name));
       if (held) held.go = () => send.call(this, task, ...more);
       else send.call(this, task, ...more);
@@ -421,7 +423,11 @@ export async function tasks(page) {
       go: () => page.evaluate((at) => globalThis.tasks.holds[at].go(), number),
     };
   };
-  return { sent: () => page.evaluate(() => globalThis.tasks.sent), hold };
+  return {
+    sent: () => page.evaluate(() => globalThis.tasks.sent),
+    hold,
+    fail: () => page.evaluate(() => globalThis.tasks.fail()),
+  };
 }
 
 /**

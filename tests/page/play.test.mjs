@@ -5,6 +5,7 @@ import fs from "node:fs";
 import path from "node:path";
 import {
   becomes,
+  disconnect,
   eventually,
   focused,
   noSeriousFindings,
@@ -13,10 +14,11 @@ import {
   tableOf,
   tabTo,
   tasks,
+  words,
 } from "./browser.mjs";
 import { cities, numbered, PlayView, fileOf } from "./play_view.mjs";
 
-const { test, command, folder } = playground();
+const { test, command, folder, url } = playground();
 
 /** A file for a file input. */
 
@@ -328,6 +330,23 @@ test("False-positive rates are measured, drawn and written without powers of ten
   ]);
 });
 
+test("The numbers of a chart that could not be loaded are there, and it can be loaded again", { expects: [/ERR_|NS_ERROR/] }, async (page) => {
+  const view = new PlayView(page);
+  const [main] = /index-[\w-]+\.js/.exec(await (await fetch(url())).text());
+  // The library of the charts is the other script of this name.
+  const reconnect = await disconnect(
+    page,
+    (to) => /\/index-[\w-]+\.js$/.test(to.pathname) && !to.pathname.endsWith(main),
+  );
+  await view.open(cities);
+  await becomes(page.getByRole("alert"), new RegExp(words("en")("nav.broken")));
+  assert.equal((await tableOf(page.locator("figure"))).at(-1)[0], "16");
+  await reconnect();
+  await view.press(words("en")("nav.reload"));
+  await page.locator("figure svg").waitFor();
+  await view.holds("Madrid", "Barcelona");
+});
+
 // ---- the picture ----
 
 test("Keys and zooming explore the bits without a mouse", async (page) => {
@@ -380,6 +399,7 @@ test("The mouse shows which keys set a bit, zooms and drags, and insertions are 
 
   const picture = () => view.canvas.evaluate((canvas) => canvas.toDataURL());
   await view.open("/#play?layout=classic&capacity=10000&rate=0.01");
+  await view.told(/New filter/); // otherwise the first key may be added to the previous filter
   for (let i = 0; i < 3; ++i) {
     const before = await picture();
     await view.add(`key ${i}`);
