@@ -107,7 +107,9 @@ class writer {
  public:
   void code(storable_code code) { bytes.push_back(static_cast<std::uint8_t>(code)); }
   void u32(std::uint64_t number) { append(bytes, static_cast<std::uint32_t>(number), byte_order::big_endian); }
-  void raw(std::string_view text) { bytes.insert(bytes.end(), text.begin(), text.end()); }
+  void raw(std::string_view text) {
+    for (const char c : text) bytes.push_back(static_cast<std::uint8_t>(c));  // (gcc 12 warns wrongly of insert())
+  }
 
   void begin_text(std::uint64_t length) {
     code(length <= 255 ? storable_code::text : storable_code::long_text);
