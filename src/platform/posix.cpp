@@ -190,8 +190,10 @@ void free_name(const std::string& name, const std::string& path, locking how) {
   if (remove_abandoned(name, how)) return;
   struct stat status {};
   if (::lstat(name.c_str(), &status) != 0) return;
-  if (S_ISREG(status.st_mode) && ::access(name.c_str(), R_OK | W_OK) == 0) {
-    throw error(errc::locked, {"another process is creating this file", path, "", "", hint::wait_for_writer});
+  if (S_ISREG(status.st_mode)) {
+    if (::access(name.c_str(), R_OK | W_OK) == 0)
+      throw error(errc::locked, {"another process is creating this file", path, "", "", hint::wait_for_writer});
+    if (errno == ENOENT) return;  // its owner has just renamed it
   }
   throw error(errc::already_exists,
               {"the temporary name of the new file is in use", name, "", "", hint::move_file_away});

@@ -84,7 +84,9 @@ class DedupState(CommandTest):
                 self.start("dedup", "-q", *options, "--state", "state", self.write(f"in{i}", lines), stdout=subprocess.DEVNULL)
                 for i, lines in enumerate(lists)
             ]
-            self.assertEqual([run.wait() for run in runs], [0, 0, 0])
+            for run in runs:
+                _, err = run.communicate()
+                self.assertEqual(run.returncode, 0, err)
 
             self.assertEqual(self.dedup("in0", "in1", "in2"), [])
 

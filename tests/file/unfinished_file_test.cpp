@@ -17,11 +17,14 @@
 
 #include <cerrno>
 #include <cstdarg>
+#include <functional>
+#include <utility>
 
 namespace {
 
-int lock_failure = 0;           // errno value with which every flock fails; 0: none
-bool has_unnamed_files = true;  // whether O_TMPFILE works
+int lock_failure = 0;                 // errno value with which every flock fails; 0: none
+bool has_unnamed_files = true;        // whether O_TMPFILE works
+std::function<void()> before_access;  // called once, before the next call of access
 
 }  // namespace
 
@@ -47,6 +50,11 @@ extern "C" int open(const char* path, int flags, ...) {
     return -1;
   }
   return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+extern "C" int access(const char* path, int mode) noexcept {
+  if (before_access) std::exchange(before_access, nullptr)();
+  return static_cast<int>(::syscall(SYS_faccessat, AT_FDCWD, path, mode));
 }
 
 namespace bloomery {
@@ -115,6 +123,18 @@ TEST(UnfinishedFile, OfALivingProcessStaysAndKeepsOthersOut) {
   end.say();
 
   EXPECT_EQ(wait_for(child), 0);
+  EXPECT_THAT(names_in(folder), testing::ElementsAre("f"));
+}
+
+TEST(UnfinishedFile, LosesItsNameWhileAnotherProcessLooksAtIt) {
+  const scratch_folder folder;
+  const no_unnamed_files none;
+  posix::replacement file(folder / "f");
+  before_access = [&] { file.publish(); };
+
+  EXPECT_NO_THROW(posix::free_name(folder / "f.unfinished", folder / "f"));
+
+  EXPECT_FALSE(before_access);
   EXPECT_THAT(names_in(folder), testing::ElementsAre("f"));
 }
 
