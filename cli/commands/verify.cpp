@@ -132,6 +132,7 @@ absent_result look_for_absent(const lookup_pass& ask, key_kind kind, const verif
 
 struct findings {
   filter_facts facts;
+  double fpr_afterwards = facts.fill->current_fpr;  // differs if another process changed the filter meanwhile
   measured_rate measured = {};
   std::uint64_t needed = 0;  // queries that would resolve the rate
   present_result present = {};
@@ -141,6 +142,7 @@ struct findings {
   double fpr() const { return facts.fill->current_fpr; }
   double uncertainty() const { return facts.fill->uncertainty; }
   bool certified() const { return facts.fill->is_exact; }
+  bool has_changed() const { return fpr_afterwards != fpr(); }
   bool has_alarm() const { return facts.consistency && facts.consistency->alarm; }
 };
 
@@ -154,14 +156,22 @@ std::string why_uncertified(const filter_facts& facts) {
   return "the filter is larger than 64 MiB";
 }
 
-// Beyond chance: one in two million correct filters differs this much from a rate that is right within a factor.
-bool differ(const measured_rate& measured, double rate, double factor = 1) {
-  const double nearest = std::clamp(measured.rate(), rate / factor, std::min(rate * factor, 1.0));
+// Beyond chance: one in two million correct filters differs this much from the nearest of these rates.
+bool differ(const measured_rate& measured, double lowest, double highest) {
+  const double nearest = std::clamp(measured.rate(), lowest, std::min(highest, 1.0));
   return measured.queries > 0 && chance_of(measured.hits, measured.queries, nearest) < 2.9e-7;
 }
 
 // Whether absent keys are reported more often than at this rate, beyond chance.
-bool exceeds(const measured_rate& measured, double rate) { return measured.rate() > rate && differ(measured, rate); }
+bool exceeds(const measured_rate& measured, double rate) {
+  return measured.rate() > rate && differ(measured, rate, rate);
+}
+
+// Whether lookups contradict the FPR of the bits, which is right within a factor.
+bool differs_from_bits(const findings& f, const measured_rate& measured) {
+  const auto [lowest, highest] = std::minmax({f.fpr(), f.fpr_afterwards});
+  return f.certified() && differ(measured, lowest / f.uncertainty(), highest * f.uncertainty());
+}
 
 // The judgment of the FPR. If the FPR is an estimate, the measured FPR may show that the target FPR is exceeded.
 fpr_judgement judge(const findings& f) {
@@ -196,12 +206,11 @@ std::vector<std::string> complaints(const findings& f) {
         off > 0 ? "keys were chosen to fill the filter (pollution), the key count is too low, or pages are damaged"
                 : "the key count is too high, or pages are damaged"));
   }
-  if (f.certified() && differ(f.measured, f.fpr(), f.uncertainty())) {
+  if (differs_from_bits(f, f.measured)) {
     result.push_back("the measured FPR differs from the FPR of the bits: the hash does not match them");
   }
   const bool has_absent_list = f.facts.static_keys && f.facts.static_keys->has_absent_list;
-  if (f.certified() && differ(f.absent.rate, f.fpr(), f.uncertainty()) &&
-      !(has_absent_list && f.absent.rate.rate() < f.fpr())) {
+  if (differs_from_bits(f, f.absent.rate) && !(has_absent_list && f.absent.rate.rate() < f.fpr())) {
     result.emplace_back(
         f.absent.rate.rate() > f.fpr()
             ? "the keys of --absent are reported more often than random keys: some were inserted after all, or they "
@@ -229,6 +238,7 @@ std::string verdict_on_a_sound_one(const findings& f) {
   if (!f.certified()) {
     return "no problem found, but the measured FPR was not compared with the bits, because " + why_uncertified(f.facts);
   }
+  if (f.has_changed()) return "no problem found, but another process changed the filter meanwhile";
   const bool is_estimate = f.facts.count_is_estimate;
   if (f.facts.consistency && f.facts.consistency->count.conclusive && !is_estimate) {
     return "sound: all rates agree within chance";
@@ -386,6 +396,8 @@ exit_status verify(const verify_options& options) {
   f.measured = measure_rate(*filter, queries, 0, options.common.threads, [] { return stop_signal() == 0; });
   if (stop_signal() != 0) throw interrupted();
   look_for_users_keys(lookups_in(*filter), p.keys, options, f);
+  if (differs_from_bits(f, f.measured) || differs_from_bits(f, f.absent.rate))
+    f.fpr_afterwards = filter->info(info_depth::everything).fill->current_fpr;
   f.judgement = judge(f);
   return report(options, f);
 }

@@ -1,6 +1,7 @@
 """bloomery verify: three error rates side by side, the user's own keys, and a verdict by exit status."""
 
 import math
+import os
 import unittest
 
 from support import LAYOUTS, CommandTest, certified_rate, keys, rate_of, text
@@ -225,6 +226,19 @@ class Verdicts(VerifyTest):
         self.assertRegex(run.err, "f: note: not closed cleanly")
         self.assertEqual((run.json["count_is_estimate"], run.json["fpr_verdict"], len(run.json["complaints"])), (True, "broken", 1))
         self.assertAlmostEqual(run.json["predicted_for_keys"], 4000, delta=200)
+
+    def test_keys_that_another_process_adds_meanwhile_are_no_fault(self) -> None:
+        self.bloomery("build", "-q", "-o", "g", "-n", 10_000, stdin=text(keys(10)))
+        self.write("absent", keys(50_000, "absent"))
+        os.mkfifo(self.path("pipe"))
+        for count, said in (0, "agree"), (9000, "no problem found, but another process changed the filter meanwhile"):
+            run = self.start("verify", "g", "--present", "pipe", "--absent", "absent")
+            with open(self.path("pipe"), "wb") as present:  # opened after the rates are computed and measured
+                self.bloomery("add", "-q", "g", stdin=text(keys(count)))
+                present.write(text(keys(10)))
+            out, err = run.communicate()
+            self.assertEqual(run.returncode, 0, out + err)
+            self.assertRegex(out.decode(), said)
 
     def test_a_correct_filter_has_no_complaint_but_its_rate(self) -> None:
         self.write("absent", keys(5000, "absent"))
