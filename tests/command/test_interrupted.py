@@ -147,7 +147,7 @@ class WithoutInput(CommandTest):
             process.wait(after)
         process.send_signal(signal.SIGTERM)
 
-        self.assertEqual(process.wait(2), -signal.SIGTERM, arguments)
+        self.assertEqual(process.wait(10), -signal.SIGTERM, arguments)
         self.assertEqual(sorted(os.listdir(self.folder)), before)
         self.assertEqual(process.stdout.read(), b"")
 

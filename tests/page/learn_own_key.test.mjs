@@ -61,7 +61,7 @@ async function typeOwnKey(r, key) {
 
 for (const key of ["Grace Hopper", "Kyiv", ""]) {
   const who = key || "a reader who typed none";
-  test(`Chapter 4 turns the reader's key into a false positive: ${who}`, { limit: 60 }, async (page) => {
+  test(`Chapter 4 turns the reader's key into a false positive: ${who}`, { limit: 120 }, async (page) => {
     const r = new Reader(page, "en", false);
     if (key) await typeOwnKey(r, key);
     const victim = key || "Berlin";

@@ -184,7 +184,7 @@ test("A link repeats the experiment, and its settings are typed by the reader", 
   await filterField(page, "play.layout").selectOption("split_block512");
   await one.field("measure.runs").fill("2");
   await one.field("measure.queries").fill("400");
-  await becomes(() => page.url(), /seed=77.*queries=400/);
+  await becomes(() => page.url(), /layout=split_block512&seed=77.*queries=400/);
   await one.run();
 
   const other = await context.newPage();

@@ -144,6 +144,7 @@ test("The keys are carried over to another filter, and the reader continues to t
   await view.linkIs(/capacity=200&.*keys=alice/);
 
   await view.open(cities);
+  await view.holds("Madrid", "Barcelona");
   const order = [view.key, view.bits, view.field("Keys (n)"), view.button("Copy link")];
   for (let i = 1; i < order.length; ++i)
     assert(await precedes(order[i - 1], await order[i].elementHandle()), `${order[i]} follows`);
