@@ -282,9 +282,10 @@ std::optional<file_info> replaced_filter(const std::string& path, const std::str
                "a new name, or that of a filter", "another file", "choose another name, or remove it"});
 }
 
-void check_replaceable(const std::string& path, const std::string& option) {
+file_version check_replaceable(const std::string& path, const std::string& option) {
+  const file_version version = version_of(path);
   const std::optional<file_info> old = replaced_filter(path, option);
-  if (!old || old->parameters.log_id() == 0) return;
+  if (!old || old->parameters.log_id() == 0) return version;
   throw error(errc::already_exists,
               {"the output would replace a filter with a key log: " + path, option,
                "a new name, or that of a filter without a log", "",

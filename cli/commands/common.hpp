@@ -95,8 +95,10 @@ void check_not_the_key(const std::string& path, const std::string& option, const
 /// @throws error already_exists: a file that is not a filter: a key, a list
 std::optional<file_info> replaced_filter(const std::string& path, const std::string& option);
 
-/// As replaced_filter(); also refuses to replace a filter whose log would be left alone. @throws error already_exists
-void check_replaceable(const std::string& path, const std::string& option);
+/// As replaced_filter(); also refuses to replace a filter whose log would be left alone.
+/// @return  the file's version, for create_options::expected: a command that takes long keeps changes made meanwhile
+/// @throws  error already_exists
+file_version check_replaceable(const std::string& path, const std::string& option);
 
 /// Refuses counting, sliding-window and static filters: "overlap is not possible for counting filters". @throws error
 /// incompatible

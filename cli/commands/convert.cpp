@@ -141,7 +141,7 @@ imported import_any(const import_options& options) {
 exit_status import_file(const import_options& options) {
   refuse_shared(options.file, "import");
   refuse_shared(options.output, "import");
-  check_replaceable(options.output, "--output");
+  const file_version replaced = check_replaceable(options.output, "--output");
   check_locks(options.output);
   imported from = import_any(options);
   const any_filter& filter = from.filter;
@@ -152,7 +152,8 @@ exit_status import_file(const import_options& options) {
   const key_counts counts = counts_of(filter, keys);
   if (stop_signal() != 0) throw interrupted();
   point_of_no_return();
-  save_file(options.output, p, filter.bytes(), counts, create_options{.metadata = from.note, .no_lock = no_lock()});
+  save_file(options.output, p, filter.bytes(), counts,
+            create_options{.metadata = from.note, .expected = replaced, .no_lock = no_lock()});
 
   const std::string number = std::isfinite(keys.value) ? keys_text(keys, "key") : "all bits set";
   fpr_watch watch(options.output);

@@ -47,7 +47,7 @@ exit_status fold_filter(const fold_options& options) {
   if (options.times && options.rate) {
     throw error(errc::invalid_argument, {"--times and --rate exclude each other", "", "", "", "give one of them"});
   }
-  check_replaceable(options.output, "--output");
+  const file_version replaced = check_replaceable(options.output, "--output");
   check_locks(options.output);
   const std::unique_ptr<filter_handle> file =
       open_handle({.name = options.filter, .facts_only = true, .check = options.check});
@@ -95,13 +95,14 @@ exit_status fold_filter(const fold_options& options) {
     if (p.target_fpr > 0) p.capacity = std::max<std::uint64_t>(keys_within(p, p.target_fpr), 1);
   }
   // Fewer of these keys would have been new to a smaller filter. After an unclean end the stored count is outdated.
-  const double keys = info.clean ? static_cast<double>(estimate_distinct(info.parameters, info.counts.inserted))
-                                 : estimated_keys(p, now.ones).value;
-  const std::uint64_t inserted = times == 0 && info.clean ? info.counts.inserted : counted_of_estimate(p, keys);
+  const bool has_count = info.clean && !file->local()->has_changed();
+  const double keys = has_count ? static_cast<double>(estimate_distinct(info.parameters, info.counts.inserted))
+                                : estimated_keys(p, now.ones).value;
+  const std::uint64_t inserted = times == 0 && has_count ? info.counts.inserted : counted_of_estimate(p, keys);
   if (stop_signal() != 0) throw interrupted();
   point_of_no_return();
-  save_file(options.output, p, bytes(), {.inserted = inserted, .is_estimate = info.counts.is_estimate || !info.clean},
-            create_options{.metadata = info.metadata, .no_lock = no_lock()});
+  save_file(options.output, p, bytes(), {.inserted = inserted, .is_estimate = info.counts.is_estimate || !has_count},
+            create_options{.metadata = info.metadata, .expected = replaced, .no_lock = no_lock()});
 
   if (options.json) {
     print_result({{"filter", options.output},

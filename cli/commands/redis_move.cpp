@@ -143,11 +143,12 @@ std::string expired_text(std::uint64_t expired, const layered_filter& from) {
   return fmt::format("; {} expired {} left out", count_text(expired), expired == 1 ? "slice was" : "slices were");
 }
 
-exit_status pull_layers(redis_filter& filter, const redis_address& address, const pull_options& options) {
+exit_status pull_layers(redis_filter& filter, const redis_address& address, const pull_options& options,
+                        const file_version& replaced) {
   const layered_filter copy = filter.pull_layers(options.note);
   check_room(options.output, copy.file_bytes());
   point_of_no_return();
-  copy.save(options.output, create_options{.no_lock = no_lock()});
+  copy.save(options.output, create_options{.expected = replaced, .no_lock = no_lock()});
   if (options.json) {
     nlohmann::ordered_json result = {{"filter", options.output}, {"of", address.text()}};
     result.update(size_json(copy));
@@ -190,17 +191,18 @@ exit_status pull(const pull_options& options) {
     throw error(errc::invalid_argument, {"pull writes a file", "--output", "a file name", "an address",
                                          "use 'bloomery union -o ADDRESS' to merge shared filters"});
   }
-  check_replaceable(options.output, "--output");
+  const file_version replaced = check_replaceable(options.output, "--output");
   check_can_write(options.output);
   check_locks(options.output);
   check_not_the_key(options.output, "--output", options.secret);
   redis_filter filter = open_shared(address, options.server, options.secret, options.quiet);
   const redis_params& shared = filter.parameters();
-  if (shared.growth != redis_growth::none || shared.filter.has_window()) return pull_layers(filter, address, options);
+  if (shared.growth != redis_growth::none || shared.filter.has_window())
+    return pull_layers(filter, address, options, replaced);
   check_room(options.output, bytes_for(filter.parameters().filter.geometry.bits));
   const any_filter copy = filter.pull();
   point_of_no_return();
-  copy.save(options.output, create_options{.metadata = options.note, .no_lock = no_lock()});
+  copy.save(options.output, create_options{.metadata = options.note, .expected = replaced, .no_lock = no_lock()});
   const params& p = copy.parameters();
   if (options.json) {
     nlohmann::ordered_json result = {{"filter", options.output}, {"of", address.text()}};

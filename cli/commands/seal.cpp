@@ -185,19 +185,20 @@ exit_status seal(const seal_options& options) {
   check_target_fpr(options.wanted);
   check_not_an_input(options.output, "--output", options.inputs);
   check_not_the_key(options.output, "--output", options.wanted.secret);
-  check_replaceable(options.output, "--output");
+  const file_version replaced = check_replaceable(options.output, "--output");
   check_locks(options.output);
-  if (!options.never_for.empty()) return seal_never_for(options);
+  if (!options.never_for.empty()) return seal_never_for(options, replaced);
 
   build_progress bars(options.common);
   const std::uint64_t memory = memory_limit_of(options);
-  static_file_builder builder(options.output, {.memory = memory,
-                                               .threads = options.common.threads,
-                                               .file = {.metadata = options.note, .no_lock = no_lock()},
-                                               .watch = [&](static_step step, std::uint64_t keys) {
-                                                 if (stop_signal() != 0) throw interrupted();
-                                                 bars.show(step == static_step::count ? "count" : "seal", keys);
-                                               }});
+  static_file_builder builder(options.output,
+                              {.memory = memory,
+                               .threads = options.common.threads,
+                               .file = {.metadata = options.note, .expected = replaced, .no_lock = no_lock()},
+                               .watch = [&](static_step step, std::uint64_t keys) {
+                                 if (stop_signal() != 0) throw interrupted();
+                                 bars.show(step == static_step::count ? "count" : "seal", keys);
+                               }});
   key_collector keys(builder, memory, options);
   const params hashing = collect_hashes(
       options, [&](std::span<const std::uint64_t> hash64s, std::uint64_t bytes) { keys.append(hash64s, bytes); });

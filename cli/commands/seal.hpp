@@ -68,6 +68,6 @@ void report_sealed(const seal_options& options, const params& p, std::uint64_t l
 unsigned width_for(const seal_options& options, std::uint64_t keys);
 
 /// Seals a filter with --never-for. The options and the output have been checked.
-exit_status seal_never_for(const seal_options& options);
+exit_status seal_never_for(const seal_options& options, const file_version& replaced);
 
 }  // namespace bloomery::cli

@@ -100,7 +100,7 @@ unsigned width_of_cascade(const seal_options& options, std::uint64_t present) {
 
 }  // namespace
 
-exit_status seal_never_for(const seal_options& options) {
+exit_status seal_never_for(const seal_options& options, const file_version& replaced) {
   check_never_for(options);
   std::vector<std::uint64_t> hash64s;
   const params hashing = collect_hashes(options, [&](std::span<const std::uint64_t> some, std::uint64_t) {
@@ -134,7 +134,7 @@ exit_status seal_never_for(const seal_options& options) {
   const params p = builder.build(hashing);
   bars.wipe();
   point_of_no_return();
-  builder.save(options.output, {.metadata = options.note, .no_lock = no_lock()});
+  builder.save(options.output, {.metadata = options.note, .expected = replaced, .no_lock = no_lock()});
 
   report_sealed(options, p, lines,
                 {{"temporary_bytes", 0},

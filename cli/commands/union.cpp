@@ -81,7 +81,8 @@ any_filter copy_of(filter_handle& filter, const std::string& name) {
               {"a Guava chain cannot be combined with other filters", name, "", "", "build a filter from its keys"});
 }
 
-void check_options(const combine_options& options, const operation& how) {
+// Returns the version of the output.
+file_version check_options(const combine_options& options, const operation& how) {
   std::vector<std::string> names = options.filters;
   names.push_back(options.output);
   if (how.intersects) {
@@ -100,10 +101,11 @@ void check_options(const combine_options& options, const operation& how) {
                   {"combining files needs no secret", "--secret", "", "", "leave out --secret"});
     }
   }
-  if (redis_address::is_one(options.output)) return;
-  check_replaceable(options.output, "--output");
+  if (redis_address::is_one(options.output)) return {};
+  const file_version version = check_replaceable(options.output, "--output");
   check_can_write(options.output);
   check_locks(options.output);
+  return version;
 }
 
 // Combines the filters in memory. Nothing is written before all have been read and compared.
@@ -150,7 +152,8 @@ combined combine(const combine_options& options, const operation& how) {
   return all;
 }
 
-exit_status write_file(const combine_options& options, const operation& how, const combined& all) {
+exit_status write_file(const combine_options& options, const operation& how, const combined& all,
+                       const file_version& replaced) {
   const params& p = all.filter.parameters();
   const fill_statistics now = measure_fill(p, all.filter.bytes());
   const std::optional<window_facts> window = all.filter.window();
@@ -164,7 +167,8 @@ exit_status write_file(const combine_options& options, const operation& how, con
     counts = {.inserted = counted_of_estimate(p, certain), .is_estimate = true};
   }
   point_of_no_return();
-  save_file(options.output, p, all.filter.bytes(), counts, create_options{.metadata = all.note, .no_lock = no_lock()});
+  save_file(options.output, p, all.filter.bytes(), counts,
+            create_options{.metadata = all.note, .expected = replaced, .no_lock = no_lock()});
 
   fpr_watch watch(options.output);
   watch.judge(p, now.current_fpr, window ? counted(window->keys_held(), "key") + " in the window" : "");
@@ -230,9 +234,9 @@ exit_status write_to_servers(const combine_options& options, const combined& all
 }
 
 exit_status run(const combine_options& options, const operation& how) {
-  check_options(options, how);
+  const file_version replaced = check_options(options, how);
   const combined all = combine(options, how);
-  return all.like ? write_to_servers(options, all) : write_file(options, how, all);
+  return all.like ? write_to_servers(options, all) : write_file(options, how, all, replaced);
 }
 
 exit_status unite(const combine_options& options) { return run(options, uniting); }

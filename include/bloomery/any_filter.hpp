@@ -294,6 +294,10 @@ class any_filter {
   /// memory.
   const file_info* opened_from() const noexcept;
 
+  /// Whether another process has opened the file for writing since this filter mapped it for reading: then the count of
+  /// keys is out of date.
+  bool has_changed() const noexcept;
+
  private:
   friend class rebuilding_filter;  // opens a filter that has a log, and keeps its counts
   friend class file_edit;          // loads a file that is already open

@@ -65,12 +65,29 @@ struct open_options {
   bool no_lock = false;     ///< as in create_options
 };
 
+/// Tells whether a file has changed.
+struct file_version {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;  ///< 0: there is no regular file
+  std::uint64_t bytes = 0;
+  std::uint64_t header = 0;  ///< checksum of the first 4096 bytes, which change when a filter is opened for writing
+                             ///< and when it is closed, but not while it is open or if its writer is killed
+
+  friend bool operator==(const file_version&, const file_version&) = default;
+};
+
+/// The present version of a file. @throws error  not_permitted, io: it cannot be read
+file_version version_of(const std::string& path);
+
 /// How a filter file is created.
 struct create_options {
   std::string metadata = {};  ///< the user's own bytes, which open() reports
   bool reserve = true;        ///< allocate all disk space at once; false: sparse, and a full disk causes SIGBUS
   bool replace = true;        ///< replace an existing file; false: throw already_exists
-  bool sync = true;           ///< wait until the data is on disk; false: only checkpoint() and close() do
+  /// Functions that write a whole file throw `locked`, and keep the present file, if it is no longer of this version:
+  /// another process has changed it since it was read.
+  std::optional<file_version> expected = {};
+  bool sync = true;      ///< wait until the data is on disk; false: only checkpoint() and close() do
   bool no_lock = false;  ///< continue without a lock on a file system that has none, instead of throwing errc::io. The
                          ///< caller must ensure that no other process writes the filter. If the file system has locks,
                          ///< they are used.
@@ -166,6 +183,9 @@ class mapped_storage {
   ///
   /// @throws error io
   void close();
+
+  /// Whether another process has opened the file for writing since it was opened here.
+  bool has_changed() const noexcept;
 
  private:
   friend class any_filter;  // maps a file that is already open

@@ -7,7 +7,7 @@
 
 #include "file/format.hpp"
 #include "file/layers_file.hpp"
-#include "file/unfinished.hpp"
+#include "file/new_filter_file.hpp"
 #include "platform/posix.hpp"
 #include "registry/tables.hpp"
 
@@ -105,16 +105,12 @@ void layered_filter::save(const std::string& path, const create_options& options
   std::vector<std::uint64_t> checksums;
   for (std::size_t i = 0; i < layers_.size(); ++i) checksums.push_back(format::checksum(bytes_of(i)));
   const std::vector<std::uint8_t> head = format::encode_layers(params_, layers_, checksums);
-  const posix::locking lock = format::locking_of(options.no_lock);
-  format::clean_up(posix::behind_links(path), lock);
-  posix::replacement file(path, {.replace = options.replace, .lock = lock});
-  format::retired_log old_log(path, lock);
+  format::new_filter_file file(path, options);
   posix::write_all(file.fd(), head, path);
   posix::write_all(file.fd(), {bytes_.data(), bytes_.size()}, path);
   const std::string& metadata = params_.metadata;
   posix::write_all(file.fd(), {reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()}, path);
   file.publish();
-  old_log.remove();
 }
 
 std::span<const std::uint8_t> layered_filter::bytes_of(std::size_t layer) const noexcept {

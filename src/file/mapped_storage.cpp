@@ -6,6 +6,7 @@
 #include "file/format.hpp"
 #include "file/layers_file.hpp"
 #include "file/mapping.hpp"
+#include "file/new_filter_file.hpp"
 #include "file/open_file.hpp"
 #include "file/page_check.hpp"
 #include "file/publish.hpp"
@@ -229,6 +230,7 @@ mapped_storage mapped_storage::create(const std::string& path, const params& par
   const posix::locking lock = format::locking_of(options.no_lock);
   format::clean_up(posix::behind_links(path), lock);
   posix::replacement file(path, {.replace = options.replace, .lock = lock});
+  format::check_no_renames(path);
   // Payload and checksums of an empty filter are zeros: holes, or reserved space.
   if (::ftruncate(file.fd(), static_cast<off_t>(parts.file_bytes)) != 0) posix::fail("allocate space in", path);
   if (options.reserve) {
@@ -241,6 +243,7 @@ mapped_storage mapped_storage::create(const std::string& path, const params& par
   posix::write_at(file.fd(), first, 0, path);
   posix::write_at(file.fd(), {reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size()},
                   parts.metadata_at, path);
+  format::check_no_renames(path);  // again, because reserving space takes long
   posix::opened opened{file.publish(options.sync), parts.file_bytes};
   format::open_file head = read_header(path, std::move(opened));
   mapping map(head.file.get(), format::header_bytes + parts.pages * page_bytes, true, path);
@@ -284,6 +287,14 @@ mapped_storage::~mapped_storage() {
 const file_info& mapped_storage::info() const noexcept { return impl_->head.fields.info; }
 
 format::page_check* mapped_storage::unverified() const noexcept { return impl_->unverified.get(); }
+
+bool mapped_storage::has_changed() const noexcept {
+  try {
+    return format::changed_since(impl_->head, impl_->path);
+  } catch (const std::exception&) {
+    return true;  // the header is damaged now
+  }
+}
 
 void mapped_storage::verify() const {
   if (impl_->unverified) impl_->unverified->verify_all();
@@ -384,12 +395,10 @@ void refuse_log(const params& parameters, const std::string& path) {
 
 namespace format {
 
-posix::descriptor publish(posix::replacement& file, const std::string& path, const params& parameters,
-                          std::span<const std::uint8_t> payload, const key_counts& counts,
-                          const std::string& metadata) {
+void write(int fd, const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
+           const key_counts& counts, const std::string& metadata) {
   write_file(parameters, payload, counts, metadata,
-             [&](std::span<const std::uint8_t> bytes) { posix::write_all(file.fd(), bytes, path); });
-  return file.publish();
+             [&](std::span<const std::uint8_t> bytes) { posix::write_all(fd, bytes, path); });
 }
 
 }  // namespace format
@@ -406,12 +415,9 @@ key_counts without_log(key_counts counts) {
 
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
                const key_counts& counts, const create_options& options) {
-  const posix::locking lock = format::locking_of(options.no_lock);
-  format::clean_up(posix::behind_links(path), lock);
-  posix::replacement file(path, {.replace = options.replace, .lock = lock});
-  format::retired_log old_log(path, lock);
-  format::publish(file, path, parameters.without_log(), payload, without_log(counts), options.metadata);
-  old_log.remove();
+  format::new_filter_file file(path, options);
+  format::write(file.fd(), path, parameters.without_log(), payload, without_log(counts), options.metadata);
+  file.publish();
 }
 
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
@@ -420,6 +426,19 @@ void save_file(const std::string& path, const params& parameters, std::span<cons
 }
 
 bool has_locks(const std::string& path) { return posix::has_locks(path); }
+
+file_version version_of(const std::string& path) {
+  file_version version;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return version;
+  const posix::opened opened = posix::open_regular(path, false);
+  if (::fstat(opened.file.get(), &status) != 0) posix::fail("read the state of", path);
+  version = {status.st_dev, status.st_ino, opened.bytes, 0};
+  format::page header{};  // its state slots change whenever a filter is opened or closed for writing
+  const std::size_t got = posix::read_at(opened.file.get(), header, 0, path);
+  version.header = format::checksum(std::span(header).first(got));
+  return version;
+}
 
 std::vector<std::uint8_t> file_bytes(const params& parameters, std::span<const std::uint8_t> payload,
                                      const key_counts& counts, const std::string& metadata) {
@@ -441,8 +460,15 @@ namespace format {
 open_file open(const std::string& path, const open_options& options) {
   if (options.mode == access::read_only) return read_header(path, posix::open_regular(path, false));
   const posix::locking lock = locking_of(options.no_lock);
-  clean_up(posix::behind_links(path), lock);
-  return read_header(path, posix::open_locked(path, options.waiting, lock));
+  const std::string real = posix::behind_links(path);
+  for (;;) {
+    clean_up(real, lock);
+    posix::opened opened = posix::open_locked(path, options.waiting, lock);
+    // A process that was killed while this one waited may have left another filter for this name.
+    if (!needs_renames(real)) return read_header(path, std::move(opened));
+    opened.file = {};
+    wait_for_renames(path, options.waiting);
+  }
 }
 
 loaded_file load(const open_file& file, const std::string& path) {

@@ -1,8 +1,7 @@
 #include "file/payload_file.hpp"
 
 #include "file/format.hpp"
-#include "file/publish.hpp"
-#include "file/unfinished.hpp"
+#include "platform/posix.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -18,28 +17,18 @@ void read_padded(int fd, std::span<std::uint8_t> to, std::uint64_t offset, const
   std::fill(to.begin() + static_cast<std::ptrdiff_t>(got), to.end(), std::uint8_t{0});
 }
 
-// Returns `path`, after files that killed processes left there were removed.
-const std::string& cleaned_up(const std::string& path, const create_options& options) {
-  clean_up(posix::behind_links(path), locking_of(options.no_lock));
-  return path;
-}
-
 }  // namespace
 
 payload_file::payload_file(const std::string& path, const create_options& options)
-    : path_(path),
-      options_(options),
-      file_(cleaned_up(path, options), {.replace = options.replace, .lock = locking_of(options.no_lock)}) {}
+    : path_(path), options_(options), file_(path, options) {}
 
 void payload_file::write(std::span<const std::uint8_t> bytes, std::uint64_t offset) {
   posix::write_at(file_.fd(), bytes, header_bytes + offset, path_);
 }
 
 void payload_file::publish(const params& parameters, const key_counts& counts) {
-  retired_log old_log(path_, locking_of(options_.no_lock));
   complete(parameters, counts);
   file_.publish();
-  old_log.remove();
 }
 
 void payload_file::complete(const params& parameters, const key_counts& counts) {

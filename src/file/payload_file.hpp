@@ -4,7 +4,7 @@
 #include <bloomery/mapped_storage.hpp>
 #include <bloomery/params.hpp>
 
-#include "platform/posix.hpp"
+#include "file/new_filter_file.hpp"
 
 #include <cstdint>
 #include <span>
@@ -14,7 +14,7 @@ namespace bloomery::format {
 
 class payload_file {
  public:
-  /// Creates the file without a name. Of the options it uses `metadata`, `replace` and `no_lock`.
+  /// Creates the file without a name. Of the options it uses `metadata`, `replace`, `expected` and `no_lock`.
   /// @throws error  as save_file()
   payload_file(const std::string& path, const create_options& options);
 
@@ -31,7 +31,7 @@ class payload_file {
 
   std::string path_;
   create_options options_;
-  posix::replacement file_;
+  new_filter_file file_;
 };
 
 }  // namespace bloomery::format

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
+#include <thread>
 
 namespace bloomery::format {
 namespace {
@@ -49,25 +51,21 @@ bool is_log_of(const std::string& log, std::uint64_t id) {
   }
 }
 
-// The lock of a file; empty if another process has it or the file is gone.
+[[noreturn]] void refuse_other(const std::string& path) {
+  throw error(errc::locked, {"another process is creating this filter", path, "", "", hint::wait_for_writer});
+}
+
+// The lock of a file; empty if another process has it or the file is gone. @throws error  not_permitted, io
 posix::descriptor lock_of(const std::string& name, posix::locking how) {
   try {
     posix::opened opened = posix::open_regular(name, true);
     if (posix::try_lock(opened.file.get(), name, how) && posix::same_file(opened.file.get(), name)) {
       return std::move(opened.file);
     }
-  } catch (const error&) {
-    // Another process was faster.
+  } catch (const error& e) {
+    if (e.code() != errc::not_found) throw;  // another process was faster
   }
   return {};
-}
-
-// Whether the log beside `path` belongs to the unfinished filter and not to the filter at `path`.
-bool lacks_filter(const std::string& path) {
-  const std::string next = posix::unfinished_name(path);
-  if (!is_file(next)) return false;
-  const std::uint64_t id = id_of_filter(next);
-  return id != 0 && id == id_of_log(log_name(path)) && id != id_of_filter(path);
 }
 
 // Whether the filter at `path` has no log beside it, but owns the unfinished log.
@@ -81,15 +79,41 @@ bool lacks_log(const std::string& path) {
 
 }  // namespace
 
+bool needs_renames(const std::string& path) {
+  const std::string next = posix::unfinished_name(path);
+  if (!is_file(next)) return false;
+  const std::uint64_t id = id_of_filter(next);
+  return id != 0 && id == id_of_log(log_name(path)) && id != id_of_filter(path);
+}
+
+void check_no_renames(const std::string& path) {
+  if (needs_renames(posix::behind_links(path))) refuse_other(path);
+}
+
+void wait_for_renames(const std::string& path, function_ref<void(const std::string& path)> waiting) {
+  if (!waiting) refuse_other(path);
+  waiting(path);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
 bool finish_renames(const std::string& path, posix::locking how, bool has_log_lock) {
   const std::string log = log_name(path);
-  if (lacks_filter(path)) {
+  if (needs_renames(path)) {
     const std::string next = posix::unfinished_name(path);
-    posix::descriptor log_lock;
+    posix::descriptor log_lock, old_lock;
     if (!has_log_lock && !(log_lock = lock_of(log, how))) return false;
+    const bool is_new = !is_there(path);
+    const bool is_dangling = !is_new && ::access(path.c_str(), F_OK) != 0;
+    if (!is_new && !is_dangling && !(old_lock = lock_of(path, how))) return false;
     const posix::descriptor next_lock = lock_of(next, how);
     if (!next_lock) return false;
-    if (lacks_filter(path)) posix::rename_over(next, path);
+    if (!needs_renames(path)) return true;
+    if (!is_new)
+      posix::rename_over(next, path);
+    else if (!posix::rename_if_free(next, path))
+      return false;
+    else
+      posix::sync_folder_of(path);
   } else if (lacks_log(path)) {
     const std::string next = posix::unfinished_name(log);
     const posix::descriptor next_lock = lock_of(next, how);
@@ -116,34 +140,35 @@ void remove_rebuild(const std::string& path, posix::locking how) noexcept {
   }
 }
 
-retired_log::retired_log(const std::string& path, posix::locking how) {
+retired_log::retired_log(const std::string& path, posix::locking how) : how_(how) {
   const std::string real = posix::behind_links(path);
   const std::uint64_t id = id_of_filter(real);
   if (id == 0 || !is_log_of(log_name(real), id)) return;
   name_ = log_name(real);
   key_log log = key_log::open(name_, {.mode = access::read_write, .no_lock = how == posix::locking::if_possible});
-  if (log.parameters().log_id() != id) return;
+  if (log.parameters().log_id() == id) log_ = std::move(log);
+}
+
+void retired_log::retire() {
+  if (!log_) return;
   const std::string aside = posix::unfinished_name(name_);
-  posix::remove_abandoned(aside, how);
-  if (is_there(aside)) {
-    throw error(errc::locked, {"another process is creating this filter", real, "", "", hint::wait_for_writer});
-  }
+  posix::remove_abandoned(aside, how_);
+  if (is_there(aside)) refuse_other(filter_name());
   try {
-    log.rename(aside);
+    log_->rename(aside);
   } catch (...) {  // the directory could not be synced, for example
     if (!is_there(name_)) ::rename(aside.c_str(), name_.c_str());
     throw;
   }
-  log_ = std::move(log);
-  remove_rebuild(real, how);
+  is_renamed_ = true;
+  remove_rebuild(filter_name(), how_);
 }
 
 retired_log::~retired_log() {
-  if (!log_) return;
+  if (!log_ || !is_renamed_) return;
   try {
     // The filter may have been replaced before the failure: then the log is no longer needed.
-    const std::string filter = name_.substr(0, name_.size() - log_name("").size());
-    if (id_of_filter(filter) == log_->parameters().log_id())
+    if (id_of_filter(filter_name()) == log_->parameters().log_id())
       log_->rename(name_);
     else
       remove();
@@ -151,6 +176,8 @@ retired_log::~retired_log() {
     // clean_up() repairs this later.
   }
 }
+
+std::string retired_log::filter_name() const { return name_.substr(0, name_.size() - log_name("").size()); }
 
 void retired_log::remove() noexcept {
   if (!log_) return;

@@ -9,6 +9,7 @@
 // file.
 #pragma once
 
+#include <bloomery/detail/function_ref.hpp>
 #include <bloomery/detail/key_log.hpp>
 
 #include "platform/posix.hpp"
@@ -33,9 +34,20 @@ inline posix::locking locking_of(bool no_lock) {
 /// process is active.
 ///
 /// @param has_log_lock  the caller has locked FILTER.log
-/// @return              false: another process is about to do this
+/// @return              false: another process is about to do this, or is writing FILTER
 /// @throws error        not_permitted, io
 bool finish_renames(const std::string& path, posix::locking how, bool has_log_lock = false);
+
+/// Whether the log beside `path` belongs to the unfinished filter and not to the filter at `path`: finish_renames()
+/// would replace the filter, unless the process that is creating it does so itself.
+bool needs_renames(const std::string& path);
+
+/// @throws error  locked: needs_renames(), so another process is creating the filter
+void check_no_renames(const std::string& path);
+
+/// Waits a moment for the process that is to call finish_renames(). @param waiting  called once, unless it is null
+/// @throws error  locked: `waiting` is null
+void wait_for_renames(const std::string& path, function_ref<void(const std::string& path)> waiting);
 
 /// finish_renames(), then removes unfinished files that no process has locked.
 /// @throws error  not_permitted, io
@@ -48,7 +60,7 @@ void remove_rebuild(const std::string& path, posix::locking how) noexcept;
 /// removed after it; clean_up() repairs an interruption in between.
 class retired_log {
  public:
-  /// Renames the log that belongs to the filter at `path`; does nothing if there is none.
+  /// Locks the log that belongs to the filter at `path`, if there is one.
   /// @throws error  locked, io; damaged, wrong_version, not_permitted: the log cannot be read, so its owner is unknown
   retired_log(const std::string& path, posix::locking how);
   retired_log(const retired_log&) = delete;
@@ -57,11 +69,18 @@ class retired_log {
   /// Restores the name of the log unless remove() was called.
   ~retired_log();
 
+  /// Renames the log. @throws error  locked, io
+  void retire();
+
   void remove() noexcept;
 
  private:
+  std::string filter_name() const;
+
   std::string name_;
+  posix::locking how_;
   std::optional<key_log> log_;
+  bool is_renamed_ = false;
 };
 
 }  // namespace bloomery::format

@@ -222,6 +222,10 @@ double any_filter::expected_fpr() const {
   return rate(estimate_distinct(insert_count(), rate));
 }
 
+bool any_filter::has_changed() const noexcept {
+  return impl_->mapped != nullptr && !is_writable() && impl_->mapped->has_changed();
+}
+
 const file_info* any_filter::opened_from() const noexcept {
   return impl_->opened_from ? &*impl_->opened_from : nullptr;
 }

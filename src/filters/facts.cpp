@@ -62,6 +62,7 @@ void add_window(filter_facts& facts, const any_filter& filter, info_depth depth)
   const fill_statistics bits = measure_fill(p, filter.bytes());
   facts.fill = fill_facts{.cells = cells_of_window(p), .cells_set = bits.ones, .current_fpr = bits.current_fpr};
   facts.consistency = consistency_facts{check_window_fill(p, filter.bytes()), facts.distinct_keys, false};
+  if (filter.has_changed()) facts.count_is_estimate = true;
   facts.consistency->alarm = facts.consistency->count.is_inconsistent() && !facts.count_is_estimate;
 }
 
@@ -184,7 +185,9 @@ filter_facts facts_of(const any_filter& filter, info_depth depth) {
     if (const removal_calls* const removals = removals_of(p))
       cells->full = removals->cells_full(p.geometry, filter.bytes());
   }
-  return facts_of(p, filter.counts(), filter.opened_from(), cells);
+  key_counts counts = filter.counts();
+  if (reads_bits && filter.has_changed()) counts.is_estimate = true;  // the bits are newer than the count
+  return facts_of(p, counts, filter.opened_from(), cells);
 }
 
 filter_facts facts_of(const scalable_layers& layers, const params& p, info_depth depth) {

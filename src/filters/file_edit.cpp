@@ -48,8 +48,9 @@ void file_edit::commit() {
   assert(state_ != nullptr);
   const std::unique_ptr<state> s = std::move(state_);
   posix::replacement file(s->path, std::move(s->locked), s->lock);
-  format::publish(file, s->path, s->filter.parameters(), s->filter.bytes(), s->filter.counts(),
-                  s->filter.opened_from()->metadata);
+  format::write(file.fd(), s->path, s->filter.parameters(), s->filter.bytes(), s->filter.counts(),
+                s->filter.opened_from()->metadata);
+  file.publish();
 }
 
 }  // namespace bloomery

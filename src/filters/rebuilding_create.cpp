@@ -62,11 +62,13 @@ posix::descriptor locked_if_any(const std::string& path, posix::locking how) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return {};
   if (::access(path.c_str(), W_OK) != 0) posix::fail("replace", path);
-  posix::opened opened = posix::open_regular(path, true);
-  if (!posix::try_lock(opened.file.get(), path, how)) {
-    throw error(errc::locked, {"this filter is open for writing", path, "", "", hint::wait_or_choose_another_name});
+  for (;;) {
+    posix::opened opened = posix::open_regular(path, true);
+    if (!posix::try_lock(opened.file.get(), path, how)) {
+      throw error(errc::locked, {"this filter is open for writing", path, "", "", hint::wait_or_choose_another_name});
+    }
+    if (posix::same_file(opened.file.get(), path)) return std::move(opened.file);
   }
-  return std::move(opened.file);
 }
 
 // Whether the log has no keys and there is no filter: then it can be replaced without loss.
@@ -97,7 +99,7 @@ class new_files {
   new_files& operator=(const new_files&) = delete;
   ~new_files() {
     if (is_published_) return;
-    if (has_filter_) remove_quietly(filter_name());
+    if (has_filter_) posix::remove_abandoned(filter_name(), lock_);  // not a file of another process
     remove_quietly(posix::unfinished_name(log_name_));
     remove_quietly(rebuilt_name(posix::unfinished_name(log_name_)));
   }
@@ -110,9 +112,9 @@ class new_files {
   void lock_old() {
     if (!old_) old_ = locked_if_any(name_, lock_);
     if (!old_log_) old_log_ = locked_if_any(log_name_, lock_);
-    if (!replace_ && (old_ || (old_log_ && !is_empty_log(log_name_)))) {
-      throw error(errc::already_exists, {"the file already exists", old_ ? shown_ : log_name_, "", "",
-                                         old_ ? hint::choose_another_name : hint::rebuild_from_log});
+    if (!replace_ && old_) refuse_existing();
+    if (!replace_ && old_log_ && !is_empty_log(log_name_)) {
+      throw error(errc::already_exists, {"the file already exists", log_name_, "", "", hint::rebuild_from_log});
     }
     key_log::check_replaceable(log_name_);
   }
@@ -123,13 +125,25 @@ class new_files {
     has_filter_ = true;
   }
 
-  /// Renames both files to their final names. Requires lock_old(). @throws error  not_permitted, io
+  /// Renames both files to their final names. Requires lock_old().
+  /// @throws error  not_permitted, io; already_exists: another process has created the filter since lock_old()
   key_log publish() {
+    struct stat status {};
+    if (!old_ && ::lstat(name_.c_str(), &status) == 0) refuse_existing();
     format::remove_rebuild(name_, lock_);
     log_.sync();
     log_.rename(log_name_, false);
     is_published_ = true;  // from here on the unfinished filter belongs to the log
     posix::sync_folder_of(name_);
+    if (!old_) {
+      if (!posix::rename_if_free(filter_name(), name_)) {
+        remove_quietly(log_name_);
+        remove_quietly(filter_name());
+        refuse_existing();
+      }
+      posix::sync_folder_of(name_);
+      return std::move(log_);
+    }
     try {
       posix::rename_over(filter_name(), name_);
     } catch (const error&) {
@@ -141,6 +155,10 @@ class new_files {
   }
 
  private:
+  [[noreturn]] void refuse_existing() const {
+    throw error(errc::already_exists, {"the file already exists", shown_, "", "", hint::choose_another_name});
+  }
+
   key_log begin(const params& p, const create_options& options, bool at_once) {
     const auto refuse = [&] {
       throw error(errc::locked, {"another process is creating this filter", name_, "", "", hint::wait_for_writer});

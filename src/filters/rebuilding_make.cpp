@@ -61,7 +61,7 @@ rebuilding_filter::impl::made rebuilding_filter::impl::make(const std::string& p
                   {"the capacity is below the number of keys", path, std::to_string(*w.keys) + " or more",
                    std::to_string(w.p.capacity), hint::use_larger_capacity});
     }
-    remove_quietly(name);
+    if (!w.is_new) remove_quietly(name);  // left by a killed rebuild
     made m{any_filter::create(name, w.p, {.metadata = metadata, .replace = false, .sync = false, .no_lock = w.no_lock}),
            std::nullopt, w.upto, 0};
     posix::take_mode_of(path, name);  // before it contains keys
@@ -84,7 +84,7 @@ rebuilding_filter::impl::made rebuilding_filter::impl::make(const std::string& p
     m.log = std::move(fresh);
     return m;
   } catch (...) {
-    remove_quietly(name);
+    if (!w.is_new) remove_quietly(name);
     if (w.anew) remove_quietly(log_name);
     throw;
   }

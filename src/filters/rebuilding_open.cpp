@@ -105,7 +105,8 @@ rebuilding_filter rebuilding_filter::open(const std::string& path, const open_op
                 {"the filter's log is missing, and keys cannot be inserted without it; lookups still work",
                  log_path(name), "", "", hint::bring_back_log});
   }
-  format::finish_renames(name, lock, true);  // of a process that was killed while this one waited for the lock
+  // Those of a process that was killed while this one waited for the lock.
+  while (!format::finish_renames(name, lock, true)) format::wait_for_renames(path, options.waiting);
   // While the log is locked, no other process writes the filter. All checks come before the filter is marked dirty.
   {
     const mapped_storage header = mapped_storage::open(name);

@@ -48,7 +48,7 @@ rebuilding_filter rebuilding_filter::recover(const std::string& path, const rebu
   look();
   key_log log = key_log::open(log_path(name),
                               {.mode = access::read_write, .waiting = options.waiting, .no_lock = options.no_lock});
-  format::finish_renames(name, lock, true);
+  while (!format::finish_renames(name, lock, true)) format::wait_for_renames(path, options.waiting);
   look();  // again: the previous lock holder may have replaced it
   const bool its_own = old.usable && is_log_of(old.info.parameters, log.parameters());
   if (old.usable && !its_own && !plan.salvage) {

@@ -187,16 +187,21 @@ bool remove_abandoned(const std::string& name, locking how) noexcept {
 
 void free_name(const std::string& name, const std::string& path, locking how) {
   remove_abandoned(unfinished_name(name), how);  // left by a process that could not create a nameless file
-  if (remove_abandoned(name, how)) return;
-  struct stat status {};
-  if (::lstat(name.c_str(), &status) != 0) return;
-  if (S_ISREG(status.st_mode)) {
-    if (::access(name.c_str(), R_OK | W_OK) == 0)
+  // A process that removes the file locks it, too, for a moment.
+  constexpr int tries = 20;
+  for (int i = 1; !remove_abandoned(name, how); ++i) {
+    struct stat status {};
+    if (::lstat(name.c_str(), &status) != 0) return;
+    const bool is_file = S_ISREG(status.st_mode);
+    if (!is_file || ::access(name.c_str(), R_OK | W_OK) != 0) {
+      if (is_file && errno == ENOENT) return;  // its owner has just renamed it
+      throw error(errc::already_exists,
+                  {"the temporary name of the new file is in use", name, "", "", hint::move_file_away});
+    }
+    if (i == tries)
       throw error(errc::locked, {"another process is creating this file", path, "", "", hint::wait_for_writer});
-    if (errno == ENOENT) return;  // its owner has just renamed it
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  throw error(errc::already_exists,
-              {"the temporary name of the new file is in use", name, "", "", hint::move_file_away});
 }
 
 bool has_locks(const std::string& path) {
@@ -209,12 +214,13 @@ bool has_locks(const std::string& path) {
   if (named) file = descriptor(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return true;
   bool works = true;
+  bool is_own = true;  // false: another process has locked the file, and removes it
   try {
-    try_lock(file.get(), real, locking::required);
+    is_own = try_lock(file.get(), real, locking::required);
   } catch (const error&) {
     works = false;
   }
-  if (named && is_name_of(file.get(), name)) ::unlink(name.c_str());
+  if (named && is_own && is_name_of(file.get(), name)) ::unlink(name.c_str());
   return works;
 }
 
@@ -248,6 +254,20 @@ void rename_over(const std::string& from, const std::string& to, bool synced) {
   if (synced) sync_folder_of(to);
 }
 
+bool rename_if_free(const std::string& from, const std::string& to) {
+#if defined(RENAME_NOREPLACE)
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno == EEXIST) return false;
+  if (errno != EINVAL && errno != ENOSYS) fail("rename a new file to", to);
+#endif
+  if (::link(from.c_str(), to.c_str()) != 0) {
+    if (errno != EEXIST) fail("rename a new file to", to);
+    return false;
+  }
+  ::unlink(from.c_str());
+  return true;
+}
+
 replacement::replacement(const std::string& path, const replacement_options& options)
     : path_(behind_links(path)), lock_(options.lock), mode_(options.mode) {
   struct stat status {};
@@ -263,11 +283,14 @@ replacement::replacement(const std::string& path, const replacement_options& opt
     }
     if (!options.replace) throw exists(path_);
     if (::access(path_.c_str(), W_OK) != 0) fail("replace", path_);
-    old_ = descriptor(::open(path_.c_str(), O_RDWR | O_CLOEXEC));  // NFS locks only files that are open for writing
-    if (!old_) fail("open", path_);
-    if (!try_lock(old_.get(), path_, lock_)) {
-      throw error(errc::locked, {"this filter is open for writing", path_, "", "", hint::wait_or_choose_another_name});
-    }
+    do {
+      old_ = descriptor(::open(path_.c_str(), O_RDWR | O_CLOEXEC));  // NFS locks only files that are open for writing
+      if (!old_) fail("open", path_);
+      if (!try_lock(old_.get(), path_, lock_)) {
+        throw error(errc::locked,
+                    {"this filter is open for writing", path_, "", "", hint::wait_or_choose_another_name});
+      }
+    } while (!same_file(old_.get(), path_));  // replaced by the previous lock holder
   }
   make_beside();
 }
@@ -316,8 +339,13 @@ replacement::~replacement() {
   if (!temporary_.empty() && is_name_of(file_.get(), temporary_)) ::unlink(temporary_.c_str());
 }
 
+void replacement::sync_now() {
+  sync(file_.get(), path_);
+  is_synced_ = true;
+}
+
 descriptor replacement::publish(bool synced) {
-  if (synced) sync(file_.get(), path_);
+  if (synced && !is_synced_) sync_now();
   if (in_place_) return std::move(file_);
   if (old_)
     take_place_of_old();
@@ -335,23 +363,13 @@ bool replacement::link_as(const std::string& name) const {
 
 // There was no file to replace: do not overwrite a file that another process has created since.
 void replacement::name_new_file() {
-  bool named = false;
-  if (temporary_.empty()) {
-    named = link_as(path_);
-  } else {
-#if defined(RENAME_NOREPLACE)
-    named = ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0;
-#else
-    errno = ENOSYS;
-#endif
-    if (!named && (errno == EINVAL || errno == ENOSYS)) {
-      named = ::link(temporary_.c_str(), path_.c_str()) == 0;
-      if (named) ::unlink(temporary_.c_str());
-    }
+  if (!temporary_.empty()) {
+    check_temporary();
+    if (!rename_if_free(temporary_, path_)) throw exists(path_);
+  } else if (!link_as(path_)) {
+    if (errno == EEXIST) throw exists(path_);
+    fail("name", path_);
   }
-  if (named) return;
-  if (errno == EEXIST) throw exists(path_);
-  fail("name", path_);
 }
 
 // linkat cannot replace a file: give the new file its temporary name first, then rename it.
@@ -366,7 +384,15 @@ void replacement::take_place_of_old() {
       fail("name", name);
   }
   if (!same_file(old_.get(), path_)) throw exists(path_);
+  check_temporary();
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a new file to", path_);
+}
+
+// The name belongs to this file unless someone removed the file.
+void replacement::check_temporary() const {
+  if (is_name_of(file_.get(), temporary_)) return;
+  throw error(errc::not_found,
+              {"another process has removed the unfinished file", temporary_, "", "", hint::try_again});
 }
 
 }  // namespace bloomery::posix

@@ -85,6 +85,9 @@ void take_mode_of(const std::string& from, const std::string& to);
 /// @throws error not_permitted, io
 void rename_over(const std::string& from, const std::string& to, bool synced = true);
 
+/// Renames `from` to `to`. Returns false if `to` exists, which is then kept. @throws error not_permitted, io
+bool rename_if_free(const std::string& from, const std::string& to);
+
 /// "PATH.unfinished", the temporary name of a new file for `path`. The process that creates the file holds its lock, so
 /// an unlocked file of this name was left by a killed process.
 std::string unfinished_name(const std::string& path);
@@ -123,6 +126,9 @@ class replacement {
 
   int fd() const noexcept { return file_.get(); }
 
+  /// Syncs the file, so that publish() takes only a moment. To be called after the last write. @throws error  io
+  void sync_now();
+
   /// Syncs the file, gives it its final name, replacing an old file, and syncs the directory. Returns the descriptor,
   /// which stays open.
   /// @param synced  false: do not sync
@@ -135,13 +141,15 @@ class replacement {
   bool link_as(const std::string& name) const;
   void name_new_file();
   void take_place_of_old();
+  void check_temporary() const;
 
   std::string path_;
   locking lock_ = locking::required;
   std::uint32_t mode_ = 0666;
   std::string temporary_;  ///< name until published; empty while the file is unnamed
   descriptor file_;
-  descriptor old_;         ///< the file to be replaced, locked
+  descriptor old_;  ///< the file to be replaced, locked
+  bool is_synced_ = false;
   bool in_place_ = false;  ///< the target is a device or pipe, which is written directly
 };
 

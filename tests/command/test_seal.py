@@ -245,6 +245,24 @@ class Seal(CommandTest):
             self.patch("f", payload=bytes(damaged))
             self.refuse_all(dict.fromkeys(["check f", "info f", "verify f", "explain f x"], "contradicts itself"))
 
+    def test_a_file_that_changes_meanwhile_is_kept(self) -> None:
+        self.write("absent", keys(100, "absent"))
+        for options in [], ["--never-for", "absent"]:
+            for prepare, change in (["-n", 1000], ["add", "-q", "f"]), (None, ["dedup", "-q", "--state", "f"]):
+                self.remove("f", "f.log")
+                if prepare:
+                    self.bloomery("build", "-q", "-o", "f", *prepare, stdin=b"first\n")
+                process = self.start("seal", *options, "-o", "f")
+                process.stdin.write(text(keys(100_000)))  # more than the pipe holds, so it has begun to read
+                process.stdin.flush()
+                self.bloomery(*change, stdin=text(keys(10, "late")))
+
+                _, err = process.communicate()
+
+                self.assertEqual(process.returncode, 2, err)
+                self.assertRegex(err.decode(), "f: another process has changed this file meanwhile; it is kept; try again")
+                self.assertEqual(self.count("f", keys(10, "late")), 10)
+
     def test_operations_that_a_static_filter_lacks_are_refused(self) -> None:
         self.write("lines", keys(1000))
         self.bloomery("seal", "-q", "lines", "-o", "f")

@@ -1,10 +1,12 @@
-// Unfinished files and the leftovers of killed processes: fixed names, locks, foreign links, file systems without locks
-// or without unnamed files; and sequence numbers near their maximum.
+// Unfinished files and the leftovers of killed processes: fixed names, locks, foreign links, several processes at once,
+// file systems without locks or without unnamed files; and sequence numbers near their maximum.
 #include <bloomery/any_filter.hpp>
 #include <bloomery/detail/new_file.hpp>
+#include <bloomery/filter_handle.hpp>
 #include <bloomery/rebuilding_filter.hpp>
 
 #include "file/sample_file.hpp"
+#include "file/unfinished.hpp"
 #include "platform/posix.hpp"
 #include "support/processes.hpp"
 #include "support/test.hpp"
@@ -16,8 +18,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdarg>
 #include <functional>
+#include <thread>
 #include <utility>
 
 namespace {
@@ -25,11 +29,14 @@ namespace {
 int lock_failure = 0;                 // errno value with which every flock fails; 0: none
 bool has_unnamed_files = true;        // whether O_TMPFILE works
 std::function<void()> before_access;  // called once, before the next call of access
+std::function<void()> before_lock;    // called once, before the next call of flock
+std::function<void()> before_rename;  // called once, before the next call of rename
 
 }  // namespace
 
 // These replace the functions of the C library in the whole program.
 extern "C" int flock(int fd, int operation) noexcept {
+  if (before_lock) std::exchange(before_lock, nullptr)();
   if (lock_failure != 0) {
     errno = lock_failure;
     return -1;
@@ -50,6 +57,11 @@ extern "C" int open(const char* path, int flags, ...) {
     return -1;
   }
   return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+extern "C" int rename(const char* from, const char* to) noexcept {
+  if (before_rename) std::exchange(before_rename, nullptr)();
+  return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
 extern "C" int access(const char* path, int mode) noexcept {
@@ -138,6 +150,34 @@ TEST(UnfinishedFile, LosesItsNameWhileAnotherProcessLooksAtIt) {
   EXPECT_THAT(names_in(folder), testing::ElementsAre("f"));
 }
 
+TEST(UnfinishedFile, IsRemovedByAnotherProcessThatHasLockedIt) {
+  const scratch_folder folder;
+  write_file(folder / "f.unfinished", bytes(100, 7));
+  posix::opened locked = posix::open_regular(folder / "f.unfinished", true);
+  ASSERT_TRUE(posix::try_lock(locked.file.get(), folder / "f.unfinished", posix::locking::required));
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::filesystem::remove(folder / "f.unfinished");
+    locked.file = {};
+  });
+
+  EXPECT_NO_THROW(posix::free_name(folder / "f.unfinished", folder / "f"));
+
+  other.join();
+}
+
+TEST(UnfinishedFile, ReplacesAFileThatWasReplacedBeforeItWasLocked) {
+  const folder_with_sample folder;
+  write_file(folder / "other", bytes(100, 7));
+  before_lock = [&] { std::filesystem::rename(folder / "other", folder / "f"); };
+  posix::replacement file(folder / "f");
+  EXPECT_FALSE(before_lock);
+
+  EXPECT_NO_THROW(file.publish());
+
+  EXPECT_TRUE(read_file(folder / "f").empty());
+}
+
 TEST(UnfinishedFile, IsNeverALinkToAnotherFile) {
   for (const bool unnamed : {true, false}) {
     const scratch_folder folder;
@@ -203,6 +243,122 @@ TEST(UnfinishedFile, OfSomeOtherKindHasItsModeAndReplacesNothingUnasked) {
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   EXPECT_EQ(read_file(folder / "chart").size(), 11u);
   EXPECT_EQ(code_of([&] { detail::new_file(folder / "chart", false); }), errc::already_exists);
+}
+
+// ---- several processes that create or change a filter of the same name --------------------------------------------
+
+posix::descriptor lock_on(const std::string& path) {
+  posix::opened opened = posix::open_regular(path, true);
+  EXPECT_TRUE(posix::try_lock(opened.file.get(), path, posix::locking::required));
+  return std::move(opened.file);
+}
+
+// What a process leaves that is killed while it replaces the filter "f" by one with a log, between the two renames.
+class folder_between_renames : public folder_with_sample {
+ public:
+  folder_between_renames() {
+    rebuilding_filter filter = rebuilding_filter::create(*this / "g", {.target_fpr = 0.01});
+    filter.insert("of the killed process");
+    filter.close();
+    std::filesystem::rename(*this / "g", *this / "f.unfinished");
+    std::filesystem::rename(*this / "g.log", *this / "f.log");
+  }
+};
+
+TEST(ConcurrentProcesses, AFilterMadeWhileOneWithALogIsCreatedIsKept) {
+  const scratch_folder folder;
+  before_rename = [&] { save_sample(folder / "f"); };
+
+  const auto code = code_of([&] { rebuilding_filter::create(folder / "f", {.target_fpr = 0.01}, {.replace = false}); });
+
+  EXPECT_FALSE(before_rename);
+  EXPECT_EQ(code, errc::already_exists);
+  EXPECT_TRUE(has_all_samples(any_filter::open(folder / "f")));
+  for (const char* name : {"f.log", "f.unfinished", "f.log.unfinished"})
+    EXPECT_FALSE(std::filesystem::exists(folder / name)) << name;
+}
+
+TEST(ConcurrentProcesses, AFilterIsNotReplacedWhileItIsWritten) {
+  const folder_between_renames folder;
+  posix::descriptor writer = lock_on(folder / "f");
+  EXPECT_FALSE(format::finish_renames(folder / "f", posix::locking::required));
+  EXPECT_TRUE(std::filesystem::exists(folder / "f.unfinished"));
+  EXPECT_EQ(code_of([&] { save_sample(folder / "f"); }), errc::locked);
+
+  writer = {};
+
+  EXPECT_TRUE(format::finish_renames(folder / "f", posix::locking::required));
+  EXPECT_TRUE(any_filter::open(folder / "f").may_contain("of the killed process"));
+}
+
+// A filter without a log must not be written once another one is to take its name.
+TEST(ConcurrentProcesses, AWriterThatWaitsDoesNotWriteAFilterThatWillBeReplaced) {
+  const folder_between_renames folder;
+  posix::descriptor log = lock_on(folder / "f.log"), filter = lock_on(folder / "f");
+  const auto killed = [&](const std::string&) {
+    log = {};
+    filter = {};
+  };
+
+  const auto code = code_of([&] { any_filter::open(folder / "f", {.mode = access::read_write, .waiting = killed}); });
+
+  EXPECT_EQ(code, errc::incompatible) << "the new filter has a log";
+  EXPECT_TRUE(any_filter::open(folder / "f").may_contain("of the killed process"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "f.unfinished"));
+}
+
+TEST(ConcurrentProcesses, AFilterIsNotSavedBetweenTheRenamesOfAnotherProcess) {
+  const folder_between_renames folder;
+  std::filesystem::remove(folder / "f");
+  const posix::descriptor log = lock_on(folder / "f.log");
+
+  EXPECT_EQ(code_of([&] { save_sample(folder / "f"); }), errc::locked);
+  EXPECT_EQ(code_of([&] { any_filter::create(folder / "f", sample_params); }), errc::locked);
+
+  EXPECT_FALSE(std::filesystem::exists(folder / "f"));
+}
+
+TEST(ConcurrentProcesses, AFileIsReplacedOnlyIfItIsOfTheExpectedVersion) {
+  const folder_with_sample folder;
+  const file_version absent = version_of(folder / "g");
+  const file_version before = version_of(folder / "f");
+  const auto save = [&](const char* name, const file_version& expected) {
+    return code_of([&] { sample_filter().save(folder / name, create_options{.expected = expected}); });
+  };
+  EXPECT_EQ(absent, file_version{});
+  EXPECT_EQ(version_of(folder.path()), file_version{});
+  EXPECT_EQ(save("f", before), std::nullopt);
+  const file_version replaced = version_of(folder / "f");
+  EXPECT_NE(replaced, before) << "another file";
+  EXPECT_EQ(save("f", before), errc::locked);
+  EXPECT_EQ(save("f", absent), errc::locked);
+
+  any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
+  writer.insert("late");
+  writer.close();
+
+  EXPECT_EQ(save("f", replaced), errc::locked);
+  EXPECT_TRUE(any_filter::open(folder / "f").may_contain("late"));
+  EXPECT_EQ(save("g", absent), std::nullopt);
+  EXPECT_EQ(save("g", absent), errc::locked);
+}
+
+TEST(ConcurrentProcesses, ACountIsAnEstimateIfKeysAreInsertedWhileBitsAreRead) {
+  const folder_with_sample folder;
+  const std::unique_ptr<filter_handle> reader = open_filter(folder / "f");
+  EXPECT_FALSE(reader->info(info_depth::everything).count_is_estimate);
+  EXPECT_FALSE(reader->local()->has_changed());
+
+  any_filter writer = any_filter::open(folder / "f", {.mode = access::read_write});
+  for (int i = 0; i < 5000; ++i) writer.insert("late " + std::to_string(i));
+  EXPECT_FALSE(writer.has_changed());
+  writer.close();
+
+  EXPECT_TRUE(reader->local()->has_changed());
+  const filter_facts facts = reader->info(info_depth::everything);
+  EXPECT_TRUE(facts.count_is_estimate);
+  EXPECT_FALSE(facts.consistency->alarm);
+  EXPECT_NEAR(static_cast<double>(facts.distinct_keys), 5500, 200);
 }
 
 // ---- file systems without locks -------------------------------------------------------------------------------------
