@@ -93,7 +93,7 @@ class layered_filter {
   ///                missing, wrong or not needed
   static layered_filter open(const std::string& path, const open_options& options = {});
 
-  /// Writes the file, whole or not at all. Of the options it uses `replace` and `no_lock`.
+  /// Writes the file, whole or not at all. Of the options it uses `replace`, `expected` and `no_lock`.
   /// @throws error  as save_file
   void save(const std::string& path, const create_options& options = {}) const;
 

@@ -65,7 +65,7 @@ struct open_options {
   bool no_lock = false;     ///< as in create_options
 };
 
-/// Tells whether a file has changed.
+/// The version of a file: two versions are equal unless the file was replaced, or opened for writing, in between.
 struct file_version {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;  ///< 0: there is no regular file
@@ -77,6 +77,13 @@ struct file_version {
 };
 
 /// The present version of a file. @throws error  not_permitted, io: it cannot be read
+///
+/// Example:
+///     const any_filter cities(complete({.capacity = 1000, .target_fpr = 0.01}));
+///     cities.save("cities.bloom");
+///     const file_version before = version_of("cities.bloom");
+///     any_filter::open("cities.bloom", {.mode = access::read_write}).insert("Madrid");
+///     assert(version_of("cities.bloom") != before);  // so save() with `.expected = before` would throw `locked`
 file_version version_of(const std::string& path);
 
 /// How a filter file is created.
@@ -214,7 +221,7 @@ void refuse_log(const params& parameters, const std::string& path);
 /// `path` is always either the old file or the new one. A file that another process is writing is not replaced.
 /// The file is a copy without a key log: its number is not written. A replaced filter's own log is removed.
 ///
-/// @param options  uses `metadata`, `replace` and `no_lock`
+/// @param options  uses `metadata`, `replace`, `expected` and `no_lock`
 /// @throws error  invalid_argument (a name or metadata too long), not_permitted, locked, io; already_exists
 void save_file(const std::string& path, const params& parameters, std::span<const std::uint8_t> payload,
                const key_counts& counts, const create_options& options);

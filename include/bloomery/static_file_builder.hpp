@@ -33,7 +33,7 @@ struct static_file_options {
 
   std::string folder = {};   ///< of the temporary file; empty: TMPDIR, or without it the folder of the filter
   unsigned threads = 0;      ///< 0: one per processor
-  create_options file = {};  ///< uses `metadata`, `replace` and `no_lock`
+  create_options file = {};  ///< uses `metadata`, `replace`, `expected` and `no_lock`
 
   /// Called occasionally, by one thread at a time, with the number of keys that a step has processed. If it throws,
   /// the function in progress throws the same exception.
